@@ -1,0 +1,45 @@
+# Two commands matter: `make demo` (a first run, no development tools) and `make test` (everything CI checks).
+# Everything lands in .venv; `make TORCH_PIP_ARGS="--index-url …"` picks another build of torch (see the README).
+PYTHON ?= python3
+TORCH_PIP_ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+STORE ?= results
+
+.PHONY: demo test lint setup setup-dev clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch goes first and alone: nothing later may pull another build of it.
+$(VENV)/.torch: constraints.txt | $(BIN)/python
+	$(PIP) $(TORCH_PIP_ARGS) torch==2.13.0
+	@touch $@
+
+$(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
+	$(PIP) -e '.[hf]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.run
+
+setup: $(VENV)/.run
+setup-dev: $(VENV)/.dev
+
+demo: setup
+	@sh data/make/demo.sh $(BIN)/harness $(STORE)
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy data/make bench
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -P -m pytest
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,147 @@
+"""The protocol of a backend: what a run needs to know of a model, and the two ways to ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from harness.core.errors import UsageError
+from harness.core.keys import sha256_of
+from harness.core.registry import entries, find
+from harness.core.spec import ModelSpec, parse_model
+from harness.core.types import ChoiceRequest, GenerateRequest, Output
+
+Capability = Literal[
+    "generate", "samples", "token_logprobs", "next_token_full", "loglikelihood", "logits",
+    "hidden_states",
+]  # fmt: skip
+
+
+class ModelIdentity(Struct, frozen=True, kw_only=True):
+    """Exactly which model answers: backend + name + revision + dtype + quantisation.
+
+    Attributes
+    ----------
+    revision : str
+        Revision, or sha256 of the weights for a local file: a changed model is another model.
+    args : dict
+        Whatever else of the SPEC changes answers (a mock's accuracy, an endpoint, …).
+    """
+
+    backend: str
+    name: str
+    revision: str = ""
+    dtype: str = ""
+    quantisation: str = ""
+    args: dict[str, str] = {}
+
+    @property
+    def variant_id(self) -> str:
+        """A short content id of the whole identity."""
+        return sha256_of(self)[:16]
+
+
+class LoadOptions(Struct, frozen=True, kw_only=True):
+    """How a model is loaded; answers must not depend on `batch_size` and `device`."""
+
+    dtype: str = "auto"
+    device: str = "auto"
+    batch_size: int | None = None
+    chat_template: Literal["auto", "on", "off"] = "auto"
+    on_long: Literal["error", "skip", "truncate"] = "error"
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A loaded model.
+
+    Attributes
+    ----------
+    identity : ModelIdentity
+        Part of every attempt's key.
+    capabilities : frozenset of Capability
+        What it can do; checked before anything is called.
+    is_baseline : bool
+        A mock: marked wherever it shows, and the only kind that receives an `Oracle`.
+    batch_size : int
+        How many requests it likes at once.
+    context_length : int or None
+        Positions it can hold, None when unlimited or unknown.
+    """
+
+    identity: ModelIdentity
+    capabilities: frozenset[Capability]
+    is_baseline: bool
+    batch_size: int
+    context_length: int | None
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
+        """Answer requests for text, in order."""
+        ...
+
+    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
+        """Give each request's `choice_logprobs` (natural log, summed over a continuation)."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Give what a reader needs to reproduce an answer; JSON-ready, no secrets."""
+        ...
+
+    def close(self) -> None:
+        """Free memory and processes; safe to call twice."""
+        ...
+
+
+def load(text: str, options: LoadOptions | None = None) -> Backend:
+    """Load the model that a SPEC names.
+
+    Parameters
+    ----------
+    text : str
+        ``backend:name[@revision][?k=v&k=v]``.
+    options : LoadOptions, optional
+
+    Raises
+    ------
+    UsageError
+        Unknown backend, model or option.
+    MissingPackageError
+        Its packages are not installed.
+
+    Examples
+    --------
+    >>> load("mock:empty").is_baseline
+    True
+    """
+    spec: ModelSpec = parse_model(text)
+    backend: Backend = find("backends", spec.backend).load()(spec, options or LoadOptions())
+    return backend
+
+
+def require(backend: Backend, capability: Capability, wanted_by: str) -> None:
+    """Refuse a run that needs what the backend cannot do, before anything is called.
+
+    Raises
+    ------
+    UsageError
+        Naming the capability and the backends that have it.
+    """
+    if capability in backend.capabilities:
+        return
+    able = sorted(
+        name
+        for name, entry in entries("backends").items()
+        if capability in getattr(entry.target, "capabilities", _declared(name))
+    )
+    raise UsageError(
+        f"{wanted_by} needs {capability!r}, which backend {backend.identity.backend!r} cannot do; "
+        f"use one of: {', '.join(able)}"
+    )
+
+
+def _declared(name: str) -> frozenset[Capability]:
+    from harness.backends.catalogue import CAPABILITIES
+
+    return CAPABILITIES.get(name, frozenset())

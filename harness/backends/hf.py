@@ -1,0 +1,312 @@
+"""`hf`: transformers on CPU or GPU. Offline: reads local folders, never the network.
+
+Chat template, BOS and context length are settled here, once, for generation and log-likelihood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.backends.base import Capability, LoadOptions, ModelIdentity
+from harness.backends.catalogue import BACKENDS, CAPABILITIES
+from harness.core.errors import MissingPackageError, UsageError, unknown
+from harness.core.resources import data
+from harness.core.spec import ModelSpec, only
+from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
+
+_SHIPPED = {"tiny": "tiny"}
+_DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+_HEAD = 16
+_CPU_BATCH, _GPU_BATCH = 16, 64
+_ONE_THREAD_BELOW = 20_000_000  # parameters
+
+
+class HfBackend:
+    """A causal language model held in memory by transformers; see `load`."""
+
+    capabilities: frozenset[Capability] = CAPABILITIES["hf"]
+    is_baseline = False
+
+    def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
+        folder = _folder(spec)
+        only(spec.args, {"dtype", "device", "threads"}, f"hf:{spec.name}")
+        torch = _torch()
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        self.device = _device(torch, spec.args.get("device", options.device))
+        dtype = _dtype(spec.args.get("dtype", options.dtype), self.device)
+        try:
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=getattr(torch, _DTYPES[dtype]), local_files_only=True
+            )
+        except (OSError, ValueError, KeyError) as error:
+            line = (
+                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            )
+            raise UsageError(f"cannot load hf:{spec.name} from {folder}: {line}") from error
+        self.model = model.to(self.device).eval()
+        _set_threads(torch, spec.args.get("threads"), model.num_parameters())
+        self.context_length: int | None = getattr(model.config, "max_position_embeddings", None)
+        self.batch_size = options.batch_size or (_CPU_BATCH if self.device == "cpu" else _GPU_BATCH)
+        self._options = options
+        self._templated = _use_template(self.tokenizer, options, spec.name)
+        self.identity = ModelIdentity(
+            backend="hf",
+            name=spec.name if spec.name in _SHIPPED else folder.name,
+            revision=spec.revision or _weights_hash(folder),
+            dtype=dtype,
+            args={"tokenizer": _tokenizer_hash(self.tokenizer)},
+        )
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
+        """Generate for a batch; prompts that do not fit are answered by the `--on-long` policy."""
+        from harness.backends.hf_decode import decode
+
+        outputs: list[Output | None] = [None] * len(requests)
+        rows: list[tuple[int, list[int], int]] = []
+        for i, request in enumerate(requests):
+            text = self.render(request.messages)
+            ids, dropped, refusal = self._fit(self.encode(text), request.generation.max_tokens)
+            outputs[i] = Output(
+                text="",
+                prompt=text,
+                prompt_token_ids_head=tuple(ids[:_HEAD]),
+                prompt_truncated=dropped,
+                usage=Usage(len(ids)),
+            )
+            if refusal:
+                _refuse(outputs[i], refusal, self._options.on_long)
+            else:
+                rows.append((i, ids, dropped))
+        for same in _by_generation(requests, rows):
+            answers = decode(self, [requests[i] for i, _, _ in same], [ids for _, ids, _ in same])
+            for (i, ids, _), answer in zip(same, answers, strict=True):
+                output = outputs[i]
+                assert output is not None
+                output.text, output.finish_reason = answer.text, answer.finish_reason
+                output.token_logprobs = answer.logprobs
+                output.usage = Usage(len(ids), answer.n_tokens)
+        return [output for output in outputs if output is not None]
+
+    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
+        """Sum the log-probability of every continuation, one row for each."""
+        from harness.backends.hf_decode import continuation_logprobs
+
+        outputs = []
+        for request in requests:
+            text = self.render(request.messages)
+            pairs = [self.split(text, c) for c in request.continuations]
+            longest = max(len(c) + len(k) - 1 for c, k in pairs)
+            output = Output(
+                text="",
+                prompt=text,
+                prompt_token_ids_head=tuple(pairs[0][0][:_HEAD]),
+                usage=Usage(len(pairs[0][0]), 0),
+            )
+            if self.context_length is not None and longest > self.context_length:
+                refusal = _too_long(longest, self.context_length)
+                _refuse(output, refusal, self._options.on_long)
+            else:
+                output.choice_logprobs = tuple(continuation_logprobs(self, pairs))
+            outputs.append(output)
+        return outputs
+
+    def render(self, messages: Sequence[Message]) -> str:
+        """Write messages as the text the model sees: its chat template, or turns set apart."""
+        if self._templated:
+            chat = [{"role": m.role, "content": text_of(m)} for m in messages]
+            text: str = self.tokenizer.apply_chat_template(
+                chat, tokenize=False, add_generation_prompt=True
+            )
+            return text
+        return "\n\n".join(text_of(m) for m in messages)
+
+    def encode(self, text: str) -> list[int]:
+        """Encode a prompt with at most one BOS, whether template or tokenizer brings it."""
+        ids: list[int] = self.tokenizer(text)["input_ids"]
+        bos = self.tokenizer.bos_token_id
+        while bos is not None and len(ids) > 1 and ids[0] == ids[1] == bos:
+            ids = ids[1:]
+        eos = self.tokenizer.eos_token_id
+        return ids or [bos if bos is not None else eos]
+
+    def split(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """Split context and continuation into tokens as lm-eval does.
+
+        Trailing spaces of the context move to the continuation; both are encoded together and cut
+        at the length of the context's own encoding, so that a space before the answer cannot shift
+        a score.
+        """
+        kept = context.rstrip()
+        continuation = context[len(kept) :] + continuation
+        head = self.encode(kept)
+        whole = self.encode(kept + continuation)
+        return head, whole[len(head) :] or whole[-1:]
+
+    def describe(self) -> dict[str, Any]:
+        """Versions, hardware and conventions behind an answer."""
+        import torch
+        import transformers
+
+        return {
+            "torch": str(torch.__version__),
+            "transformers": transformers.__version__,
+            "device": self.device,
+            "threads": torch.get_num_threads(),
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "context_length": self.context_length,
+            "batch_size": self.batch_size,
+            "padding_side": "left",
+            "bos": self.tokenizer.bos_token,
+            "chat_template_sha256": _sha(str(self.tokenizer.chat_template))
+            if self._templated
+            else None,
+            "on_long": self._options.on_long,
+            "test_model": self.identity.name == "tiny",
+        }
+
+    def close(self) -> None:
+        """Let the weights go."""
+        self.model = None
+
+    def _fit(self, ids: list[int], max_tokens: int) -> tuple[list[int], int, str]:
+        """Make room for at least one new token: (ids, tokens dropped, why it is refused or '')."""
+        room = self.context_length
+        if room is None or len(ids) < room:
+            return ids, 0, ""
+        if self._options.on_long != "truncate":
+            return ids, 0, _too_long(len(ids), room)
+        keep = max(1, room - max_tokens)
+        return ids[-keep:], len(ids) - keep, ""
+
+
+def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
+    """Load ``hf:tiny`` or ``hf:FOLDER`` (``?dtype=fp32|bf16|fp16&device=cpu|cuda&threads=N``).
+
+    Raises
+    ------
+    MissingPackageError
+        torch or transformers is not installed.
+    UsageError
+        No such model here, or its folder cannot be read.
+    """
+    for entry in BACKENDS:
+        for need in entry.needs if entry.name == "hf" else ():
+            if need.missing():
+                raise MissingPackageError("backend hf", need.name, need.install)
+    return HfBackend(spec, options)
+
+
+def _folder(spec: ModelSpec) -> Path:
+    if spec.name in _SHIPPED:
+        return data(_SHIPPED[spec.name])
+    folder = Path(spec.name).expanduser()
+    if not folder.exists():
+        raise unknown(
+            "model",
+            f"hf:{spec.name}",
+            [f"hf:{n}" for n in _SHIPPED],
+            "or hf:FOLDER, a local folder",
+        )
+    if not (folder / "config.json").is_file():
+        raise UsageError(f"hf:{spec.name}: the folder has no config.json, so it is no model")
+    return folder.resolve()
+
+
+def _torch() -> Any:
+    # Before the import: the hub must not be asked for anything during a run.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import torch
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return torch
+
+
+def _set_threads(torch: Any, wanted: str | None, parameters: int) -> None:
+    """Choose torch's threads; one is best for a tiny model.
+
+    Its matrix products are so short that threads mostly wait for each other: measured on 2 busy
+    cores, two threads took 13 times as long as one.
+    """
+    if wanted is None:
+        if parameters < _ONE_THREAD_BELOW:
+            torch.set_num_threads(1)
+        return
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise UsageError(f"threads={wanted} must be a positive whole number")
+    torch.set_num_threads(int(wanted))
+
+
+def _device(torch: Any, wanted: str) -> str:
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise UsageError(f"--device {wanted}: torch sees no GPU here; use --device cpu")
+    if wanted.split(":", maxsplit=1)[0] not in ("cpu", "cuda"):
+        raise UsageError(f"--device {wanted} is not one of auto, cpu, cuda")
+    return wanted
+
+
+def _dtype(wanted: str, device: str) -> str:
+    """Choose the dtype: fp32 on CPU (exact and as fast there), bf16 on GPU."""
+    if wanted == "auto":
+        return "fp32" if device == "cpu" else "bf16"
+    if wanted not in _DTYPES:
+        raise unknown("dtype", wanted, _DTYPES)
+    return wanted
+
+
+def _use_template(tokenizer: Any, options: LoadOptions, name: str) -> bool:
+    has = bool(getattr(tokenizer, "chat_template", None))
+    if options.chat_template == "on" and not has:
+        raise UsageError(f"--chat-template on: hf:{name} has no chat template; use auto or off")
+    return has and options.chat_template != "off"
+
+
+def _weights_hash(folder: Path) -> str:
+    """Hash the weights: a changed file is another model, whatever its name says."""
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _tokenizer_hash(tokenizer: Any) -> str:
+    vocabulary = sorted(tokenizer.get_vocab().items())
+    return _sha(f"{vocabulary}{tokenizer.chat_template}")[:16]
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _too_long(tokens: int, room: int) -> str:
+    return f"the prompt has {tokens} tokens, the model holds {room}: see --on-long"
+
+
+def _refuse(output: Output | None, why: str, policy: str) -> None:
+    assert output is not None
+    output.error = why
+    output.finish_reason = "skipped" if policy == "skip" else "error"
+    output.error_kind = "model"
+
+
+def _by_generation(
+    requests: Sequence[GenerateRequest], rows: list[tuple[int, list[int], int]]
+) -> list[list[tuple[int, list[int], int]]]:
+    """Group rows that are drawn in the same way; within a run that is nearly always all of them."""
+    groups: dict[Any, list[tuple[int, list[int], int]]] = {}
+    for row in rows:
+        groups.setdefault(requests[row[0]].generation, []).append(row)
+    return list(groups.values())

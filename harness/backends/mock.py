@@ -1,0 +1,226 @@
+"""Mocks: models whose scores are known beforehand. They prove the plumbing and are the baselines.
+
+All are pure functions of the item, the turn and the attempt's seed: neither time nor order matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from harness.backends.base import Capability, LoadOptions, ModelIdentity
+from harness.backends.catalogue import CAPABILITIES
+from harness.core.errors import UsageError, unknown
+from harness.core.keys import unit_of
+from harness.core.spec import ModelSpec, only
+from harness.core.types import ChoiceRequest, GenerateRequest, Oracle, Output, Usage, text_of
+
+_FAULTS = ("fail", "truncate", "refuse", "delay")
+_OPTIONS = {
+    "gold": set(),
+    "empty": set(),
+    "constant": {"text"},
+    "random": set(),
+    "noisy": {"accuracy"},
+    "script": {"file"},
+}  # type: dict[str, set[str]]
+
+Answer = Callable[[GenerateRequest], str]
+
+
+class Mock:
+    """A mock model; see `load` for its SPECs."""
+
+    capabilities: frozenset[Capability] = CAPABILITIES["mock"]
+    is_baseline = True
+    batch_size = 256
+    context_length = None
+
+    def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
+        name = spec.name
+        if name not in _OPTIONS:
+            raise unknown("model", f"mock:{name}", (f"mock:{n}" for n in _OPTIONS))
+        only(spec.args, _OPTIONS[name] | set(_FAULTS), f"mock:{name}")
+        self._faults = {k: _share(spec.args[k], k) for k in _FAULTS if k in spec.args}
+        self._accuracy = _share(spec.args.get("accuracy", "0.5"), "accuracy")
+        self._answer: Answer = getattr(self, f"_{name}")
+        self._name = name
+        args = dict(spec.args)
+        if name == "script":
+            self._replies, args["file"] = _read_script(spec.args.get("file"))
+        self._text = spec.args.get("text", "C")
+        self.identity = ModelIdentity(backend="mock", name=name, args=args)
+        if options.batch_size:
+            self.batch_size = options.batch_size
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
+        """Answer each request; planted faults strike by the hash of item, turn and seed."""
+        outputs = []
+        for request in requests:
+            text = self._answer(request)
+            output = Output(text=text, usage=Usage(_words(request), len(text.split())))
+            outputs.append(self._spoil(request, output) if self._faults else output)
+        return outputs
+
+    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
+        """Give the preferred continuation 0 and each other one -10 minus a hash in [0, 1)."""
+        outputs = []
+        for request in requests:
+            preferred = self._preferred(request)
+            logprobs = tuple(
+                0.0 if j in preferred else -10.0 - unit_of(request.item_id, request.seed, j)
+                for j in range(len(request.continuations))
+            )
+            outputs.append(Output(text="", choice_logprobs=logprobs, usage=Usage(_words(request))))
+        return outputs
+
+    def describe(self) -> dict[str, Any]:
+        """Say that this is a baseline and which."""
+        return {"backend": "mock", "name": self._name, "baseline": True}
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _gold(self, request: GenerateRequest) -> str:
+        gold = _oracle(request).gold
+        return gold[request.turn] if request.turn < len(gold) else ""
+
+    def _empty(self, _request: GenerateRequest) -> str:
+        return ""
+
+    def _constant(self, _request: GenerateRequest) -> str:
+        return self._text
+
+    def _random(self, request: GenerateRequest) -> str:
+        return _oracle(request).guess(Random(request.seed))
+
+    def _noisy(self, request: GenerateRequest) -> str:
+        gold = self._gold(request)
+        if unit_of("noisy", request.item_id, request.seed) < self._accuracy:
+            return gold
+        rng = Random(request.seed)
+        for _ in range(64):
+            text = _oracle(request).guess(rng)
+            if text != gold:
+                return text
+        return ""
+
+    def _script(self, request: GenerateRequest) -> str:
+        replies = self._replies.get(request.item_id, [])
+        return replies[request.turn] if request.turn < len(replies) else ""
+
+    def _preferred(self, request: ChoiceRequest) -> tuple[int, ...]:
+        oracle = _oracle(request)
+        n = len(request.continuations)
+        if self._name == "gold":
+            return oracle.correct
+        if self._name == "random":
+            return (Random(request.seed).randrange(n),)
+        if self._name == "noisy":
+            if unit_of("noisy", request.item_id, request.seed) < self._accuracy:
+                return oracle.correct
+            wrong = [j for j in range(n) if j not in oracle.correct]
+            return (Random(request.seed).choice(wrong),) if wrong else ()
+        wanted = (
+            self._text
+            if self._name == "constant"
+            else "".join(self._replies.get(request.item_id, []) if self._name == "script" else [])
+        )
+        return tuple(j for j, c in enumerate(request.continuations) if c.strip() == wanted.strip())
+
+    def _spoil(self, request: GenerateRequest, output: Output) -> Output:
+        draw = unit_of("fault", request.item_id, request.turn, request.seed)
+        if self._faults.get("delay"):
+            time.sleep(self._faults["delay"])
+        for fault in ("fail", "truncate", "refuse"):
+            share = self._faults.get(fault, 0.0)
+            if draw < share:
+                return _FAULTY[fault](output)
+            draw -= share
+        return output
+
+
+def load(spec: ModelSpec, options: LoadOptions) -> Mock:
+    """Make a mock from its SPEC.
+
+    ``mock:gold`` says what a perfect model would; ``mock:empty`` nothing; ``mock:constant?text=C``
+    always the same; ``mock:random`` a well-formed guess; ``mock:noisy?accuracy=0.6`` gold with that
+    probability, else a wrong guess; ``mock:script?file=F.jsonl`` the given replies
+    (``{"item_id": …, "output": "…" or ["turn 1", …]}`` a line). All take ``fail``, ``truncate``,
+    ``refuse`` (shares) and ``delay`` (seconds a request).
+
+    Raises
+    ------
+    UsageError
+        Unknown mock, unknown option, a share outside [0, 1], an unreadable script.
+    """
+    return Mock(spec, options)
+
+
+def _failed(output: Output) -> Output:
+    return Output(text="", finish_reason="error", error="planted fault", error_kind="network",
+                  usage=output.usage)  # fmt: skip
+
+
+def _truncated(output: Output) -> Output:
+    return Output(text=output.text[: len(output.text) // 2], finish_reason="length",
+                  usage=output.usage)  # fmt: skip
+
+
+def _refused(output: Output) -> Output:
+    return Output(text="", finish_reason="content_filter", usage=output.usage)
+
+
+_FAULTY = {"fail": _failed, "truncate": _truncated, "refuse": _refused}
+
+
+def _oracle(request: GenerateRequest | ChoiceRequest) -> Oracle:
+    if request.oracle is None:
+        raise UsageError("this mock reads the reference, and the request carries none")
+    return request.oracle
+
+
+def _words(request: GenerateRequest | ChoiceRequest) -> int:
+    """Count words: the mock's tokens."""
+    return sum(len(text_of(m).split()) for m in request.messages)
+
+
+def _share(text: str, key: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (0.0 <= value <= 1.0 or (key == "delay" and value >= 0.0)):
+        raise UsageError(f"mock option {key}={text} must be a number between 0 and 1")
+    return value
+
+
+def _read_script(file: str | None) -> tuple[dict[str, list[str]], str]:
+    """Read given replies; the second value, the file's sha256, stands in the identity."""
+    if not file:
+        raise UsageError('mock:script needs ?file=F.jsonl with lines {"item_id": …, "output": …}')
+    try:
+        raw = Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read script {file}: {error.strerror}") from error
+    replies: dict[str, list[str]] = {}
+    for number, line in enumerate(raw.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = msgspec.json.decode(line, type=_Reply)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{file}:{number}: {error}") from error
+        replies[row.item_id] = [row.output] if isinstance(row.output, str) else row.output
+    return replies, hashlib.sha256(raw).hexdigest()
+
+
+class _Reply(msgspec.Struct):
+    item_id: str
+    output: str | list[str]

@@ -1,0 +1,163 @@
+"""How results are written: tables for people, strict JSON for machines, progress on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.core.types import Status
+from harness.runner.observe import Observer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from harness.runner.summary import Metric, Summary
+
+
+def print_json(value: Any) -> None:
+    """Write strict JSON on stdout, indented; NaN cannot occur (scores are checked when made)."""
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a table on stdout; columns whose cells are all numbers are set to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        right = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    console = Console(soft_wrap=False)
+    if not console.is_terminal:
+        # A pipe has no width: give long rows the room they need instead of folding them.
+        console = Console(width=400)
+    console.print(table)
+
+
+def note(text: str) -> None:
+    """Say something beside the data, on stderr."""
+    print(text, file=sys.stderr)
+
+
+def percent(metric: Metric) -> str:
+    """Write a metric as a percentage with its interval, one decimal.
+
+    Examples
+    --------
+    >>> from harness.runner.summary import Metric
+    >>> percent(Metric(0.5, 0.4038, 0.5962, "wilson"))
+    '50.0 [40.4, 59.6]'
+    """
+    if metric.value is None:
+        return "–"
+    if metric.lo is None or metric.hi is None:
+        return f"{100 * metric.value:.1f}"
+    return f"{100 * metric.value:.1f} [{100 * metric.lo:.1f}, {100 * metric.hi:.1f}]"
+
+
+def print_summaries(summaries: Sequence[Summary]) -> None:
+    """Write runs as a table: score with interval, denominator, and every other status."""
+    rows = []
+    for s in summaries:
+        name, headline = next(iter(s.metrics.items()), ("", None))
+        rows.append([
+            s.task, s.model + _mark(s), f"{name} %", percent(headline) if headline else "–", s.n_counted,
+            s.n_planned, s.n_scored, _others(s), s.cached, s.status, s.run_id,
+        ])  # fmt: skip
+    columns = ["task", "model", "metric", "score [95 %]", "counted", "planned", "scored",
+               "others", "reused", "status", "run"]  # fmt: skip
+    print_table("", columns, rows)
+
+
+def _mark(summary: Summary) -> str:
+    """Say of a model that it is no contender: baselines and our own test model."""
+    if summary.is_baseline:
+        return " (baseline)"
+    return " (test model)" if summary.model.split("?")[0] == "hf:tiny" else ""
+
+
+def _others(summary: Summary) -> str:
+    parts = [f"{k} {v}" for k, v in summary.counts.items() if v]
+    if summary.unparsed:
+        parts.append(f"of them unparsed {summary.unparsed}")
+    if summary.open:
+        parts.append(f"open {summary.open}")
+    return ", ".join(parts)
+
+
+class ProgressBar(Observer):
+    """A bar with rate, time left, running score and its interval; silent when not a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._n = 0
+        self._sum = 0.0
+
+    def started(self, label: str, n_todo: int, n_cached: int) -> None:
+        """Show the bar."""
+        self._n, self._sum = 0, 0.0
+        if n_cached:
+            note(f"{label}: {n_cached} answers reused from earlier runs (--fresh calls anew)")
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(), TextColumn("{task.fields[score]}"),
+            console=Console(stderr=True), refresh_per_second=5,
+        )  # fmt: skip
+        self._task = self._bar.add_task(label, total=n_todo + n_cached, rate="", score="")
+        self._bar.start()
+
+    def finished(self, status: Status, value: float | None) -> None:
+        """Move the bar on."""
+        if value is not None:
+            self._n += 1
+            self._sum += value
+        if self._bar is None or self._task is None:
+            return
+        speed = self._bar.tasks[self._task].speed
+        self._bar.update(
+            self._task,
+            advance=1,
+            rate=f"{speed:.1f}/s" if speed else "",
+            score=self._score(),
+        )
+
+    def note(self, text: str) -> None:
+        """Say it on stderr."""
+        note(text)
+
+    def ended(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _score(self) -> str:
+        if self._n == 0:
+            return ""
+        from harness.stats.intervals import wilson
+
+        mean = self._sum / self._n
+        interval = wilson(round(self._sum), self._n)
+        low, high = interval.lo or 0.0, interval.hi or 1.0
+        return f"{100 * mean:.1f} % [{100 * low:.0f}, {100 * high:.0f}]"

@@ -1,0 +1,145 @@
+"""What a benchmark is: items, a prompt, how they are solved and scored, and what gold would say."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from harness.core.errors import UsageError
+from harness.core.keys import sha256_of
+from harness.core.registry import Kind, find
+from harness.core.spec import only, parse_spec
+from harness.core.types import Generation, Output, Sample, Score
+
+
+class TaskRequest(Struct, frozen=True, kw_only=True):
+    """How a task is asked for.
+
+    Attributes
+    ----------
+    data_root : pathlib.Path or None
+        Folder in the benchmark's upstream layout; None means own items.
+    seed : int
+        The run's seed, for anything the task draws (order of options, instances).
+    args : dict
+        The task's own switches (`--arg k=v`).
+    no_data : bool
+        Leave out what the question rests on (ablation).
+    """
+
+    data_root: Path | None = None
+    seed: int = 0
+    args: dict[str, str] = msgspec.field(default_factory=dict)
+    no_data: bool = False
+
+    def choose(self, key: str, allowed: Sequence[str]) -> str:
+        """Read one switch; the first allowed value is the default.
+
+        Raises
+        ------
+        UsageError
+            For a value that is not allowed.
+        """
+        value = self.args.get(key, allowed[0])
+        if value not in allowed:
+            raise UsageError(f"--arg {key}={value} is not one of {', '.join(allowed)}")
+        return value
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """A benchmark, ready to run.
+
+    Attributes
+    ----------
+    name, version : str
+        Identity; the version changes whenever prompts, items or meaning change.
+    samples : sequence of Sample
+        The items, in a fixed order.
+    prompt : str
+        Jinja template of the user turn; sees the sample's fields (`input`, `choices`, `metadata`).
+    system : str
+        System turn, empty for none.
+    solver, scorer : str
+        SPECs of the defaults.
+    metric : str
+        Name of the headline metric.
+    generation : Generation
+        Default generation parameters.
+    gold : callable
+        Sample -> what a perfect model would say (a text, or one text a turn).
+    guess : callable
+        (Sample, Random) -> a well-formed answer at random; for baselines.
+    continuations : callable or None
+        Sample -> the texts whose log-probability `choose` compares; None: not a choice task.
+    args : tuple of str
+        Names of the `--arg` switches it reads; any other is refused.
+    info : dict
+        `benchmark`, `license`, `source`, `dataset_sha256` and what else a reader should know.
+    """
+
+    name: str
+    version: str
+    samples: Sequence[Sample]
+    prompt: str
+    gold: Callable[[Sample], str | Sequence[str]]
+    guess: Callable[[Sample, Random], str]
+    scorer: str
+    metric: str = "accuracy"
+    solver: str = "generate"
+    system: str = ""
+    generation: Generation = Generation()
+    continuations: Callable[[Sample], Sequence[str]] | None = None
+    args: tuple[str, ...] = ()
+    info: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def content_hash(self) -> str:
+        """Hash what a model is asked beside the items themselves (those are in their own keys).
+
+        The scorer is left out on purpose: a new scorer judges stored outputs again for nothing.
+        """
+        return sha256_of([self.name, self.version, self.prompt, self.system])
+
+
+class Scorer(Protocol):
+    """A pure function (or an engine behind one) from an output to a verdict."""
+
+    def __call__(self, sample: Sample, output: Output) -> Score:
+        """Judge one output; anything raised is the harness's fault, not a wrong answer."""
+        ...
+
+
+def build(kind: Kind, text: str) -> Any:
+    """Make the solver, scorer or strategy that a SPEC ``name?k=v`` names.
+
+    The factory behind the name receives the options as keyword strings.
+
+    Raises
+    ------
+    UsageError
+        Unknown name or option.
+    """
+    spec = parse_spec(text)
+    factory = find(kind, spec.name).load()
+    known = set(inspect.signature(factory).parameters)
+    only(spec.args, known, f"{spec.name!r}")
+    return factory(**spec.args)
+
+
+def make_task(name: str, request: TaskRequest) -> Task:
+    """Make a task by name.
+
+    Raises
+    ------
+    UsageError
+        Unknown name, unknown `--arg`, unreadable data.
+    """
+    entry = find("tasks", name)
+    task: Task = entry.load()(request)
+    only(request.args, set(task.args), f"task {name!r} (--arg)")
+    return task

@@ -1,0 +1,268 @@
+"""The records that travel through a run: samples, messages, requests, outputs and scores.
+
+All are msgspec structs: cheap to make, strict to decode. Words and meanings are those of the README.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishReason = Literal[
+    "stop", "length", "content_filter", "tool_calls", "timeout", "skipped", "error"
+]
+Status = Literal["scored", "unscored", "error", "timeout", "truncated", "refused", "unavailable"]
+ErrorKind = Literal["model", "harness", "engine", "network"]
+
+STATUSES: tuple[Status, ...] = (
+    "scored", "unscored", "error", "timeout", "truncated", "refused", "unavailable",
+)  # fmt: skip
+
+
+class TextPart(Struct, frozen=True, tag="text"):
+    """Text inside a message of several parts."""
+
+    text: str
+
+
+class ImagePart(Struct, frozen=True, tag="image"):
+    """An image: a file path or a ``data:`` address, with its media type."""
+
+    source: str
+    media_type: str = "image/png"
+
+
+class AudioPart(Struct, frozen=True, tag="audio"):
+    """A sound: a file path or a ``data:`` address, with its media type."""
+
+    source: str
+    media_type: str = "audio/wav"
+
+
+Part = TextPart | ImagePart | AudioPart
+
+
+class Message(Struct, frozen=True):
+    """One turn of a conversation; `content` is text or a tuple of parts."""
+
+    role: Role
+    content: str | tuple[Part, ...]
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """One item of a task.
+
+    Attributes
+    ----------
+    item_id : str
+        Stable name of the item within its task and version.
+    input : str or tuple of Message
+        What is asked, before the task's prompt template is applied.
+    target : tuple of str
+        The reference answers; never shown to a model.
+    choices : tuple of str
+        The options of a choice item, in the order shown.
+    correct : tuple of int
+        0-based positions in `choices` of the right options.
+    cluster_id : str or None
+        Items that share a source share a cluster; None means that the item stands alone.
+    category : str or None
+        A label for breakdowns.
+    metadata : dict
+        Anything a scorer or a reader may want (source, option order, year, …).
+    """
+
+    item_id: str
+    input: str | tuple[Message, ...]
+    target: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    correct: tuple[int, ...] = ()
+    cluster_id: str | None = None
+    category: str | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Generation(Struct, frozen=True, kw_only=True):
+    """How an answer is drawn. Temperature 0 is greedy; `stop` strings are cut from the text."""
+
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+
+
+class Oracle(Struct, frozen=True):
+    """What only a baseline (mock) may see: the reference in a model's own form.
+
+    Attributes
+    ----------
+    gold : tuple of str
+        What a perfect model would say, turn by turn.
+    correct : tuple of int
+        Right positions of a choice item.
+    guess : callable
+        Draws a well-formed answer at random.
+    """
+
+    gold: tuple[str, ...]
+    correct: tuple[int, ...]
+    guess: Callable[[Random], str]
+
+
+class GenerateRequest(Struct, frozen=True, kw_only=True):
+    """A request for text (`generate_until`): messages in, one output back.
+
+    `seed` is derived from the attempt's key, so that a draw depends on nothing but its key; `turn`
+    counts the model calls of one attempt from 0.
+    """
+
+    item_id: str
+    messages: tuple[Message, ...]
+    generation: Generation
+    seed: int = 0
+    turn: int = 0
+    oracle: Oracle | None = None
+
+
+class ChoiceRequest(Struct, frozen=True, kw_only=True):
+    """A request for log-probabilities (`multiple_choice`): one context, all its continuations."""
+
+    item_id: str
+    messages: tuple[Message, ...]
+    continuations: tuple[str, ...]
+    seed: int = 0
+    oracle: Oracle | None = None
+
+
+Request = GenerateRequest | ChoiceRequest
+
+
+class Usage(Struct, frozen=True):
+    """Tokens as counted by the backend; None where it does not say (never an estimate)."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_reasoning: int | None = None
+
+
+class Output(Struct, kw_only=True):
+    """What came back for one attempt.
+
+    Attributes
+    ----------
+    text : str
+        The answer after stop strings were cut.
+    finish_reason : FinishReason
+        Why it ended; ``skipped``: not asked at all (`--on-long skip`).
+    prompt : str or None
+        The text as the model saw it, where it differs from the messages (chat template).
+    prompt_token_ids_head : tuple of int
+        The first 16 token ids of the prompt.
+    prompt_truncated : int
+        Tokens cut from the prompt (0 unless `--on-long truncate`).
+    choice_logprobs : tuple of float or None
+        Natural log-probability of each continuation, in the order asked.
+    token_logprobs : tuple of float or None
+        Natural log-probability of each generated token.
+    error, error_kind : str or None
+        What went wrong and whose fault it is, for ``finish_reason="error"``.
+    latency_s : float or None
+        Wall seconds of the call that brought it (a batch's time is shared evenly).
+    """
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+    reasoning: str | None = None
+    prompt: str | None = None
+    prompt_token_ids_head: tuple[int, ...] = ()
+    prompt_truncated: int = 0
+    choice_logprobs: tuple[float, ...] | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    error: str | None = None
+    error_kind: ErrorKind | None = None
+    latency_s: float | None = None
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """A scorer's verdict on one output.
+
+    Attributes
+    ----------
+    value : float or None
+        The headline value; None when the output could not be judged.
+    passed : bool or None
+        Whether it counts as solved, where that is defined.
+    status : {"scored", "unscored", "error"}
+        ``unscored``: the judge was unreadable, nothing is known. ``error``: the model's answer was
+        unreadable (reason ``no_answer``), which counts as wrong.
+    answer : str or None
+        The answer as extracted.
+    explanation : str or None
+        Why, for a reader.
+    reason : str or None
+        A short machine word for a status other than ``scored``.
+    metrics : dict of str to float
+        Further named values.
+
+    Raises
+    ------
+    ValueError
+        For a value or metric that is not finite: JSON has no NaN, and a score must not become
+        null without a word.
+    """
+
+    value: float | None
+    passed: bool | None = None
+    status: Literal["scored", "unscored", "error"] = "scored"
+    answer: str | None = None
+    explanation: str | None = None
+    reason: str | None = None
+    metrics: dict[str, float] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not math.isfinite(self.value):
+            raise ValueError(f"score value is not finite: {self.value}")
+        for name, value in self.metrics.items():
+            if not math.isfinite(value):
+                raise ValueError(f"metric {name!r} is not finite: {value}")
+
+    @classmethod
+    def no_answer(cls, explanation: str) -> Score:
+        """Score of an answer that could not be read: wrong, and counted as unparsed."""
+        return cls(
+            value=0.0, passed=False, status="error", reason="no_answer", explanation=explanation
+        )
+
+
+def text_of(message: Message) -> str:
+    """Give the text of a message, its other parts named in brackets."""
+    if isinstance(message.content, str):
+        return message.content
+    return "".join(
+        part.text if isinstance(part, TextPart) else f"[{part.media_type}]"
+        for part in message.content
+    )
+
+
+def prompt_text(messages: Sequence[Message]) -> str:
+    """Write messages as one text for storage: the bare text of a lone user turn, else JSON.
+
+    Examples
+    --------
+    >>> prompt_text((Message("user", "2+2?"),))
+    '2+2?'
+    >>> prompt_text((Message("system", "Be brief."), Message("user", "2+2?")))
+    '[{"role":"system","content":"Be brief."},{"role":"user","content":"2+2?"}]'
+    """
+    if len(messages) == 1 and messages[0].role == "user":
+        content = messages[0].content
+        if isinstance(content, str):
+            return content
+    return msgspec.json.encode(messages).decode()

@@ -1,0 +1,1 @@
+"""plan -> solve -> score -> journal -> ingest, resumable after anything."""

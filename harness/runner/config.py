@@ -1,0 +1,137 @@
+"""Everything that can be asked of a run, as one record that is stored with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from harness.backends.base import LoadOptions
+from harness.core.errors import UsageError
+from harness.core.status import ERROR_POLICIES
+from harness.core.task import TaskRequest
+
+OnLong = Literal["error", "skip", "truncate"]
+Switch = Literal["auto", "on", "off"]
+
+
+class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run as it was asked for; None means the task's or model's own default.
+
+    Attributes
+    ----------
+    task, model : str
+        Task name and model SPEC.
+    solver, strategy : str
+        SPECs.
+    limit, first : int or None
+        A seeded sample by item hash, or the first items; not both.
+    ids : tuple of str
+        Exactly these items.
+    epochs : int
+        Repeats of each item.
+    seed : int
+        Fixes the sample, the task's draws and every random choice.
+    system : str or None
+        System turn instead of the task's.
+    args : dict
+        The task's switches (`--arg k=v`).
+    no_data : bool
+        Ablation: leave out what the question rests on.
+    max_tokens, temperature, top_p, stop
+        Generation parameters instead of the task's.
+    dtype, device, batch_size
+        How the model is loaded.
+    on_long : {"error", "skip", "truncate"}
+        What becomes of a prompt longer than the model's context.
+    errors : {"wrong", "exclude"}
+        What the model's own errors and timeouts count as.
+    data_root : str or None
+        Folder with the benchmark's own files in the upstream layout.
+    fresh : bool
+        Call the model even where the store has the answer.
+    """
+
+    task: str
+    model: str
+    solver: str | None = None
+    strategy: str = "sample"
+    limit: int | None = None
+    first: int | None = None
+    ids: tuple[str, ...] = ()
+    epochs: int = 1
+    seed: int = 0
+    system: str | None = None
+    chat_template: Switch = "auto"
+    args: dict[str, str] = msgspec.field(default_factory=dict)
+    no_data: bool = False
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] | None = None
+    dtype: str = "auto"
+    device: str = "auto"
+    batch_size: int | None = None
+    on_long: OnLong = "error"
+    errors: Literal["wrong", "exclude"] = "wrong"
+    data_root: str | None = None
+    fresh: bool = False
+
+    def task_request(self) -> TaskRequest:
+        """The part that the task reads."""
+        return TaskRequest(
+            data_root=Path(self.data_root) if self.data_root else None,
+            seed=self.seed,
+            args=self.args,
+            no_data=self.no_data,
+        )
+
+    def load_options(self) -> LoadOptions:
+        """The part that the backend reads."""
+        return LoadOptions(
+            dtype=self.dtype,
+            device=self.device,
+            batch_size=self.batch_size,
+            chat_template=self.chat_template,
+            on_long=self.on_long,
+        )
+
+
+def make_config(**options: Any) -> RunConfig:
+    """Check and make a `RunConfig` from keyword options.
+
+    Raises
+    ------
+    UsageError
+        For an unknown option, a wrong type or a value out of range, in one line.
+    """
+    options = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
+    known = set(RunConfig.__struct_fields__)
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise UsageError(f"unknown option {unknown[0]!r} of a run: it takes {', '.join(known)}")
+    try:
+        config = msgspec.convert(options, RunConfig)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"bad option of a run: {error}") from error
+    _check_ranges(config)
+    return config
+
+
+def _check_ranges(config: RunConfig) -> None:
+    if config.limit is not None and config.first is not None:
+        raise UsageError("give --limit (a seeded sample) or --first, not both")
+    for name in ("limit", "first", "epochs", "max_tokens", "batch_size"):
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    if config.temperature is not None and not 0 <= config.temperature <= 100:
+        raise UsageError(f"--temperature must lie between 0 and 100, not {config.temperature}")
+    if config.top_p is not None and not 0 < config.top_p <= 1:
+        raise UsageError(f"--top-p must lie in (0, 1], not {config.top_p}")
+    if config.errors not in ERROR_POLICIES:
+        raise UsageError(f"--errors must be one of {', '.join(ERROR_POLICIES)}")
+    if config.data_root is not None and not Path(config.data_root).is_dir():
+        raise UsageError(f"--data-root {config.data_root} is not a folder")

@@ -1,0 +1,325 @@
+"""Solve, score and journal the attempts of a plan, in batches."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from harness.core.errors import HarnessError
+from harness.core.records import SCHEMA, EventRecord, SampleRecord, ScoreRecord
+from harness.core.status import (
+    SCORER_FAULT,
+    effective_status,
+    error_kind_of,
+    value_counted,
+)
+from harness.core.types import (
+    ErrorKind,
+    GenerateRequest,
+    Message,
+    Output,
+    Request,
+    Sample,
+    Score,
+    Status,
+    prompt_text,
+)
+from harness.runner.observe import Observer
+from harness.runner.plan import Plan, Planned
+from harness.solvers.base import Candidate, Solving
+from harness.store.journal import Journal
+from harness.store.queries import StoredAnswer
+
+RETRIES = 2  # further attempts after a fault of harness, engine or network
+FAULTS_IN_A_ROW = 50  # so many and the run stops: something is broken for all of them
+
+_SOLVED_AS: dict[str, Status] = {
+    "length": "truncated",
+    "content_filter": "refused",
+    "timeout": "timeout",
+    "skipped": "unavailable",
+    "error": "error",
+}
+
+
+_REUSED = tuple(name for name in StoredAnswer.__struct_fields__ if name != "run_id")
+
+
+class Todo(Struct):
+    """An attempt to be made: its plan and its number (1, then 2 after a fault, …)."""
+
+    planned: Planned
+    attempt: int = 1
+
+
+class _Active(Struct):
+    todo: Todo
+    solving: Solving
+    request: Request
+
+
+class Executor:
+    """Runs what is left of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    journal : Journal
+        Receives every attempt the moment it ends.
+    observer : Observer
+    """
+
+    def __init__(self, plan: Plan, journal: Journal, observer: Observer) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.observer = observer
+        self.n_cached = 0
+        self.n_left_open = 0  # attempts that ended by no fault of the model
+        self._faults_in_a_row = 0
+        self._draws: dict[tuple[int, int], dict[int, tuple[Candidate, int, Score]]] = {}
+
+    def run(self, todo: Iterable[Todo]) -> None:
+        """Make the attempts in plan order, as many at once as the backend likes.
+
+        Raises
+        ------
+        HarnessError
+            When everything fails in a row: the run stops, what is done is kept.
+        """
+        waiting = deque(todo)
+        active: list[_Active] = []
+        while waiting or active:
+            while waiting and len(active) < self.plan.backend.batch_size:
+                self._start(waiting.popleft(), active)
+            if active:
+                active = self._step(active, waiting)
+
+    def reuse(self, planned: Planned, answer: StoredAnswer) -> None:
+        """Take an answer of an earlier run: journaled again, marked with the run that paid."""
+        self.n_cached += 1
+        sample = self.plan.samples[planned.index]
+        fields = {name: getattr(answer, name) for name in _REUSED}
+        record = SampleRecord(
+            seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA, item_id=sample.item_id,
+            epoch=planned.epoch, attempt=1, key=planned.key, reused_from=answer.run_id, **fields,
+        )  # fmt: skip
+        self._write(Todo(planned), record)
+
+    def restore(self, planned: Planned, record: SampleRecord, score: Score) -> None:
+        """Remember a draw that an earlier part of the run made, for the strategy to choose from."""
+        self._draw(planned, record, score)
+
+    def score_again(self, planned: Planned, record: SampleRecord) -> None:
+        """Score an output that is stored already (the run ended between output and verdict)."""
+        self._score(planned, record)
+
+    def _start(self, todo: Todo, active: list[_Active]) -> None:
+        solving = self.plan.solver(self.plan.item(todo.planned))
+        active.append(_Active(todo, solving, next(solving)))
+
+    def _step(self, active: list[_Active], waiting: deque[Todo]) -> list[_Active]:
+        """Answer the requests of the first kind found and move their attempts on."""
+        kind = type(active[0].request)
+        batch = [a for a in active if type(a.request) is kind]
+        outputs = self._call([a.request for a in batch])
+        answered = {id(a): output for a, output in zip(batch, outputs, strict=True)}
+        still: list[_Active] = []
+        for one in active:
+            output = answered.get(id(one))
+            if output is None:
+                still.append(one)
+                continue
+            try:
+                one.request = one.solving.send(output)
+            except StopIteration as done:
+                self._end(one.todo, done.value, waiting)
+            else:
+                still.append(one)
+        return still
+
+    def _call(self, requests: Sequence[Request]) -> list[Output]:
+        began = time.perf_counter()
+        backend = self.plan.backend
+        try:
+            if isinstance(requests[0], GenerateRequest):
+                outputs = backend.generate(requests)  # type: ignore[arg-type]
+            else:
+                outputs = backend.loglikelihood(requests)  # type: ignore[arg-type]
+        except HarnessError:
+            raise
+        except Exception as error:  # noqa: BLE001  a fault of the harness must stay visible per item
+            outputs = [failed(error, "harness") for _ in requests]
+        share = (time.perf_counter() - began) / len(requests)
+        for output in outputs:
+            if output.latency_s is None:
+                output.latency_s = share
+        return outputs
+
+    def _end(self, todo: Todo, output: Output, waiting: deque[Todo]) -> None:
+        planned = todo.planned
+        sample = self.plan.samples[planned.index]
+        messages = self.plan.messages[planned.index]
+        record = sample_record(self.journal.run_id, planned, sample, output, messages, todo.attempt)
+        fault = record.status == "error" and record.error_kind != "model"
+        self._faults_in_a_row = self._faults_in_a_row + 1 if fault else 0
+        if fault and todo.attempt % (RETRIES + 1):
+            self.journal.append(record)
+            waiting.append(Todo(planned, todo.attempt + 1))
+        else:
+            self._write(todo, record)
+        if self._faults_in_a_row >= FAULTS_IN_A_ROW:
+            raise HarnessError(f"stopped after {FAULTS_IN_A_ROW} faults in a row: {record.error}")
+
+    def _write(self, todo: Todo, record: SampleRecord) -> None:
+        self.journal.append(record)
+        if record.status in ("unscored", "truncated"):
+            self._score(todo.planned, record)
+        else:
+            self._tell(record.status, record.error_kind, None)
+            self._draw(todo.planned, record, Score(value=0.0, passed=False))
+
+    def _score(self, planned: Planned, record: SampleRecord) -> None:
+        score = judge(self.plan, self.plan.samples[planned.index], record)
+        self.journal.append(score_record(self.plan, record, score))
+        status = effective_status(record.status, score.status)
+        self._tell(status, error_kind_of(score.reason), score.value)
+        self._draw(planned, record, score)
+
+    def _tell(self, status: Status, kind: ErrorKind | None, value: float | None) -> None:
+        fault = status == "error" and kind not in (None, "model")
+        self.n_left_open += fault or status == "unavailable"
+        policy = self.plan.config.errors
+        self.observer.finished(status, value_counted(status, kind, value, policy))
+
+    def _draw(self, planned: Planned, record: SampleRecord, score: Score) -> None:
+        """Collect an item's draws; when all are there, let the strategy choose one of them."""
+        n = self.plan.strategy.n
+        if n == 1:
+            return
+        repeat, draw = divmod(planned.epoch, n)
+        draws = self._draws.setdefault((planned.index, repeat), {})
+        candidate = Candidate(text=record.output, answer=score.answer, status=record.status)
+        draws[draw] = (candidate, record.attempt, score)
+        if len(draws) == n:
+            self._choose(planned, repeat, [draws[i] for i in range(n)])
+            del self._draws[planned.index, repeat]
+
+    def _choose(
+        self, planned: Planned, repeat: int, draws: Sequence[tuple[Candidate, int, Score]]
+    ) -> None:
+        chosen = self.plan.strategy([candidate for candidate, _, _ in draws])
+        attempt = draws[0][1]
+        picked = draws[chosen][2]
+        sample = self.plan.samples[planned.index]
+        name = self.plan.config.strategy
+        self.journal.append(
+            ScoreRecord(
+                seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA,
+                item_id=sample.item_id, epoch=repeat * self.plan.strategy.n, attempt=attempt,
+                scorer=f"strategy:{name}", scorer_version="1", metric=name, status="scored",
+                value=picked.value if picked.value is not None else 0.0, passed=picked.passed,
+                answer=picked.answer, explanation=f"draw {chosen} of {len(draws)}",
+            )
+        )  # fmt: skip
+
+
+def failed(error: Exception, kind: ErrorKind) -> Output:
+    """Make the output of a call that raised."""
+    return Output(
+        text="", finish_reason="error", error=f"{type(error).__name__}: {error}", error_kind=kind
+    )
+
+
+def sample_record(
+    run_id: str,
+    planned: Planned,
+    sample: Sample,
+    output: Output,
+    messages: tuple[Message, ...],
+    attempt: int,
+) -> SampleRecord:
+    """Make the journal's record of one attempt."""
+    status: Status = _SOLVED_AS.get(output.finish_reason, "unscored")
+    usage = output.usage
+    latency = output.latency_s
+    return SampleRecord(
+        seq=0,
+        ts="",
+        run_id=run_id,
+        schema=SCHEMA,
+        item_id=sample.item_id,
+        epoch=planned.epoch,
+        attempt=attempt,
+        key=planned.key,
+        status=status,
+        prompt=output.prompt if output.prompt is not None else prompt_text(messages),
+        output=output.text,
+        error_kind=(output.error_kind or "model") if status == "error" else None,
+        error=output.error,
+        finish_reason=output.finish_reason,
+        reasoning=output.reasoning,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        tokens_reasoning=usage.tokens_reasoning,
+        prompt_ids_head=output.prompt_token_ids_head,
+        prompt_truncated=output.prompt_truncated,
+        choice_logprobs=output.choice_logprobs,
+        latency_ms=None if latency is None else round(latency * 1e3, 3),
+    )
+
+
+def output_of(record: SampleRecord) -> Output:
+    """Make the output again that a stored record holds, for scoring without a call."""
+    return Output(
+        text=record.output,
+        finish_reason=record.finish_reason or "stop",
+        reasoning=record.reasoning,
+        choice_logprobs=record.choice_logprobs,
+    )
+
+
+def judge(plan: Plan, sample: Sample, record: SampleRecord) -> Score:
+    """Score one stored output; a scorer that raises is the harness's fault, not a wrong answer."""
+    try:
+        return plan.scorer(sample, output_of(record))
+    except Exception as error:  # noqa: BLE001  whatever a scorer raises must stay visible per item
+        return Score(
+            value=None,
+            status="error",
+            reason=SCORER_FAULT,
+            explanation=f"{type(error).__name__}: {error}",
+        )
+
+
+def score_record(
+    plan: Plan, record: SampleRecord, score: Score, replaces: int | None = None
+) -> ScoreRecord:
+    """Make the journal's record of one verdict."""
+    return ScoreRecord(
+        seq=0,
+        ts="",
+        run_id=record.run_id,
+        schema=SCHEMA,
+        item_id=record.item_id,
+        epoch=record.epoch,
+        attempt=record.attempt,
+        scorer=str(plan.scorer_spec),
+        scorer_version=plan.scorer_entry.version,
+        metric=plan.task.metric,
+        status=score.status,
+        value=score.value,
+        passed=score.passed,
+        answer=score.answer,
+        explanation=score.explanation,
+        reason=score.reason,
+        metrics=dict(score.metrics),
+        replaces=replaces,
+    )
+
+
+def event(run_id: str, kind: str, data: Mapping[str, object]) -> EventRecord:
+    """Make the journal's record of something worth keeping that is no verdict."""
+    return EventRecord(seq=0, ts="", run_id=run_id, schema=SCHEMA, kind=kind, data=dict(data))

@@ -1,0 +1,233 @@
+"""From what was asked to a plan: every attempt with its key, everything checked, nothing called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from harness.backends.base import Backend, require
+from harness.core.errors import UsageError, unknown
+from harness.core.keys import AttemptKeys, seed_of, sha256_of
+from harness.core.registry import Entry, find
+from harness.core.spec import parse_spec
+from harness.core.task import Scorer, Task, build, make_task
+from harness.core.types import Generation, Message, Oracle, Sample
+from harness.runner.config import RunConfig
+from harness.solvers.base import Item, Solver, Strategy
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+class Planned(Struct, frozen=True):
+    """One attempt to be made: which item, which repeat, and its key."""
+
+    index: int
+    epoch: int
+    key: str
+
+
+class Plan:
+    """A run, worked out: see `make_plan`."""
+
+    def __init__(
+        self, config: RunConfig, task: Task, backend: Backend, samples: Sequence[Sample]
+    ) -> None:
+        self.config = config
+        self.task = task
+        self.backend = backend
+        self.samples = samples
+        self.solver_spec = parse_spec(config.solver or task.solver)
+        self.solver_entry: Entry = find("solvers", self.solver_spec.name)
+        self.solver: Solver = build("solvers", str(self.solver_spec))
+        self.scorer_spec = parse_spec(task.scorer)
+        self.scorer_entry: Entry = find("scorers", self.scorer_spec.name)
+        self.scorer: Scorer = build("scorers", task.scorer)
+        self.strategy: Strategy = build("strategies", config.strategy)
+        for capability in self.solver.needs:
+            require(backend, capability, f"solver {self.solver_spec.name!r}")
+        if self.strategy.n > 1:
+            require(backend, "samples", f"strategy {config.strategy!r}")
+        self.generation, self.notes = _generation(config, task, backend)
+        self.draws = config.epochs * self.strategy.n
+        template = _compile(task)
+        system = task.system if config.system is None else config.system
+        self.messages = [_render(template, system, task, sample) for sample in samples]
+        self.attempts = list(self._attempts())
+
+    def _attempts(self) -> Iterator[Planned]:
+        keys = AttemptKeys(self.key_parts())
+        extras = [self._extra(sample) for sample in self.samples]
+        for epoch in range(self.draws):
+            for index, sample in enumerate(self.samples):
+                key = keys.key(sample.item_id, epoch, self.messages[index], extras[index])
+                yield Planned(index, epoch, key)
+
+    def key_parts(self) -> dict[str, object]:
+        """Everything beside the item that an answer depends on (see `AttemptKeys`)."""
+        return {
+            "task": self.task.content_hash(),
+            "model": self.backend.identity,
+            "solver": [str(self.solver_spec), self.solver_entry.version],
+            "chat_template": self.config.chat_template,
+            "generation": self.generation,
+            "seed": self.config.seed,
+            "no_data": self.config.no_data,
+            "args": self.config.args,
+            "on_long": self.config.on_long,
+        }
+
+    def _extra(self, sample: Sample) -> object:
+        """What an answer depends on beside the prompt; for a baseline that is the reference too."""
+        oracle = [list(self._gold(sample)), sample.correct] if self.backend.is_baseline else None
+        return [self._continuations(sample), oracle]
+
+    def _gold(self, sample: Sample) -> tuple[str, ...]:
+        gold = self.task.gold(sample)
+        return (gold,) if isinstance(gold, str) else tuple(gold)
+
+    def _continuations(self, sample: Sample) -> tuple[str, ...]:
+        if "loglikelihood" not in self.solver.needs or self.task.continuations is None:
+            return ()
+        return tuple(self.task.continuations(sample))
+
+    def item(self, planned: Planned) -> Item:
+        """Make the attempt as its solver sees it."""
+        sample = self.samples[planned.index]
+        oracle = None
+        if self.backend.is_baseline:
+            guess = self.task.guess
+            oracle = Oracle(self._gold(sample), sample.correct, lambda rng: guess(sample, rng))
+        return Item(
+            sample=msgspec.structs.replace(sample, target=(), correct=(), metadata={}),
+            messages=self.messages[planned.index],
+            generation=self.generation,
+            seed=seed_of(planned.key),
+            continuations=self._continuations(sample),
+            oracle=oracle,
+        )
+
+    @property
+    def n_planned(self) -> int:
+        """Attempts planned."""
+        return len(self.attempts)
+
+
+def make_plan(config: RunConfig, backend: Backend) -> Plan:
+    """Expand task x samples x epochs into keys; check everything before the first call.
+
+    Parameters
+    ----------
+    config : RunConfig
+    backend : Backend
+        The loaded model.
+
+    Raises
+    ------
+    UsageError
+        Unknown names, unreadable data, a missing capability, a generation length that leaves no
+        room for the prompt.
+    """
+    task = make_task(config.task, config.task_request())
+    return Plan(config, task, backend, select(task, config))
+
+
+def select(task: Task, config: RunConfig) -> Sequence[Sample]:
+    """Choose the items: all, `ids`, the `first` N, or a seeded sample of `limit` by item hash.
+
+    The sample is stable when data grow: an item leaves it only for a new one whose hash is smaller.
+
+    Raises
+    ------
+    UsageError
+        Duplicate item ids in the data, an unknown id, or no item at all.
+    """
+    by_id = {sample.item_id: sample for sample in task.samples}
+    if len(by_id) != len(task.samples):
+        seen: set[str] = set()
+        twice = next(s.item_id for s in task.samples if s.item_id in seen or seen.add(s.item_id))  # type: ignore[func-returns-value]
+        raise UsageError(f"task {task.name!r}: item id {twice!r} stands twice in its data")
+    samples: Sequence[Sample] = task.samples
+    if config.ids:
+        for item_id in config.ids:
+            if item_id not in by_id:
+                raise unknown(f"item of {task.name}", item_id, by_id)
+        wanted = set(config.ids)
+        samples = [s for s in samples if s.item_id in wanted]
+    if config.first is not None:
+        samples = samples[: config.first]
+    if config.limit is not None and config.limit < len(samples):
+        ranked = sorted(samples, key=lambda s: _rank(config.seed, task.name, s.item_id))
+        kept = {s.item_id for s in ranked[: config.limit]}
+        samples = [s for s in samples if s.item_id in kept]
+    if not samples:
+        raise UsageError(f"task {task.name!r} has no items to run")
+    return samples
+
+
+def _rank(seed: int, task: str, item_id: str) -> bytes:
+    return hashlib.sha256(f"{seed}\x1f{task}\x1f{item_id}".encode()).digest()
+
+
+def _generation(config: RunConfig, task: Task, backend: Backend) -> tuple[Generation, list[str]]:
+    """Join the task's generation parameters with what was asked, within the model's context."""
+    asked = {
+        name: value
+        for name in ("max_tokens", "temperature", "top_p", "stop")
+        if (value := getattr(config, name)) is not None
+    }
+    generation = msgspec.structs.replace(task.generation, **asked)
+    notes: list[str] = []
+    context = backend.context_length
+    if context is not None and generation.max_tokens >= context:
+        if config.max_tokens is not None:
+            raise UsageError(
+                f"--max-tokens {config.max_tokens} leaves no room for a prompt: "
+                f"{config.model} holds {context} tokens in all"
+            )
+        generation = msgspec.structs.replace(generation, max_tokens=context // 2)
+        notes.append(
+            f"{task.name}: answers are limited to {context // 2} tokens instead of "
+            f"{task.generation.max_tokens}, since {config.model} holds {context} in all"
+        )
+    return generation, notes
+
+
+def _compile(task: Task) -> jinja2.Template:
+    """Compile the task's prompt once; a template compiled per sample was others' main cost."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701  prompts are text for a model, not HTML
+        keep_trailing_newline=True,
+    )
+    return environment.from_string(task.prompt)
+
+
+def _render(
+    template: jinja2.Template, system: str, task: Task, sample: Sample
+) -> tuple[Message, ...]:
+    head = (Message("system", system),) if system else ()
+    if not isinstance(sample.input, str):
+        return head + sample.input
+    import jinja2
+
+    try:
+        text = template.render(input=sample.input, choices=sample.choices, metadata=sample.metadata)
+    except jinja2.UndefinedError as error:
+        raise UsageError(f"prompt of task {task.name!r}: {error}") from error
+    return (*head, Message("user", text))
+
+
+def plan_hashes(plan: Plan) -> dict[str, str]:
+    """Hashes that say what was run: data as planned, prompt, scorer."""
+    return {
+        "items_sha256": sha256_of(plan.samples),
+        "prompt_sha256": sha256_of([plan.task.prompt, plan.task.system]),
+        "scorer_sha256": sha256_of([str(plan.scorer_spec), plan.scorer_entry.version]),
+    }

@@ -1,0 +1,134 @@
+"""Scoring of given outputs, without a model, a run or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from harness.core.errors import UsageError, unknown
+from harness.core.task import Scorer, TaskRequest, build, make_task
+from harness.core.types import Output, Score
+
+
+class Prediction(Struct):
+    """One given output: ``{"item_id": …, "output": …}``."""
+
+    item_id: str
+    output: str
+
+
+class Verdict(Struct, kw_only=True):
+    """One scored prediction, as a line of ``harness score``."""
+
+    item_id: str
+    value: float | None
+    passed: bool | None
+    status: str
+    answer: str | None
+    explanation: str | None
+    metrics: dict[str, float]
+
+
+def score_predictions(
+    task: str,
+    predictions: Iterable[Mapping[str, Any] | Prediction],
+    data_root: str | Path | None = None,
+    seed: int = 0,
+    args: Mapping[str, str] | None = None,
+) -> list[Score]:
+    """Score given outputs of a task's items.
+
+    Parameters
+    ----------
+    task : str
+        Task name.
+    predictions : iterable of mapping
+        Each with `item_id` and `output` (text).
+    data_root : path, optional
+        The benchmark's own files, as for a run.
+    seed : int
+        The seed of the run that made them, for tasks that shuffle options.
+    args : mapping, optional
+        The task's switches.
+
+    Returns
+    -------
+    list of Score
+        In the order given.
+
+    Raises
+    ------
+    UsageError
+        Unknown task or item, or a prediction without its two fields.
+
+    Examples
+    --------
+    >>> import harness
+    >>> rows = [{"item_id": "own-gsm8k-001", "output": "no idea"}]
+    >>> harness.score("gsm8k", rows)[0].reason
+    'no_answer'
+    """
+    request = TaskRequest(
+        data_root=Path(data_root) if data_root else None, seed=seed, args=dict(args or {})
+    )
+    made = make_task(task, request)
+    scorer: Scorer = build("scorers", made.scorer)
+    samples = {sample.item_id: sample for sample in made.samples}
+    scores = []
+    for number, row in enumerate(predictions, 1):
+        prediction = _prediction(row, number)
+        if prediction.item_id not in samples:
+            raise unknown(f"item of {task}", prediction.item_id, samples)
+        scores.append(scorer(samples[prediction.item_id], Output(text=prediction.output)))
+    return scores
+
+
+def read_predictions(path: Path) -> list[Prediction]:
+    """Read predictions from JSONL.
+
+    Raises
+    ------
+    UsageError
+        Missing file, broken JSON, missing field: with file and line.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(msgspec.json.decode(line, type=Prediction))
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{path}:{number}: {error}") from error
+    if not rows:
+        raise UsageError(f"{path} holds no predictions")
+    return rows
+
+
+def verdict(item_id: str, score: Score) -> Verdict:
+    """Join a score with its item for a line of output."""
+    return Verdict(
+        item_id=item_id,
+        value=score.value,
+        passed=score.passed,
+        status=score.status,
+        answer=score.answer,
+        explanation=score.explanation,
+        metrics=score.metrics,
+    )
+
+
+def _prediction(row: Mapping[str, Any] | Prediction, number: int) -> Prediction:
+    if isinstance(row, Prediction):
+        return row
+    try:
+        return msgspec.convert(dict(row), Prediction)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise UsageError(f"prediction {number}: {error}") from error

@@ -1,0 +1,1 @@
+"""From a sample to an output: generate, choose; and strategies that pick among several draws."""

@@ -1,0 +1,1 @@
+"""Intervals, paired tests and ranks: pure functions, numbers in, small records out."""

@@ -1,0 +1,1 @@
+"""AICrypto: cryptography as choice questions, challenges and proofs."""

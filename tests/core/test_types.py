@@ -1,0 +1,56 @@
+import math
+
+import pytest
+
+from harness.core.keys import AttemptKeys, sample_hash, seed_of, sha256_of, unit_of
+from harness.core.types import Message, Sample, Score
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_score_must_be_finite(bad):
+    with pytest.raises(ValueError, match="finite"):
+        Score(value=bad)
+    with pytest.raises(ValueError, match="finite"):
+        Score(value=1.0, metrics={"x": bad})
+
+
+def test_sha256_is_the_published_one_and_ignores_the_order_of_keys():
+    # sha256 of the two bytes {} as computed by coreutils' sha256sum
+    assert sha256_of({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    assert sha256_of({"a": 1, "b": [2]}) == sha256_of({"b": [2], "a": 1})
+
+
+def test_each_part_of_a_key_counts():
+    shared = {"task": "t", "model": "m", "seed": 0, "generation": {"temperature": 0.0}}
+    messages = (Message("user", "2+2?"),)
+    base = AttemptKeys(shared).key("a", 0, messages, None)
+    others = [
+        AttemptKeys({**shared, "task": "u"}).key("a", 0, messages, None),
+        AttemptKeys({**shared, "model": "n"}).key("a", 0, messages, None),
+        AttemptKeys({**shared, "seed": 1}).key("a", 0, messages, None),
+        AttemptKeys({**shared, "generation": {"temperature": 1.0}}).key("a", 0, messages, None),
+        AttemptKeys(shared).key("b", 0, messages, None),
+        AttemptKeys(shared).key("a", 1, messages, None),
+        AttemptKeys(shared).key("a", 0, (Message("user", "2+3?"),), None),
+        AttemptKeys(shared).key("a", 0, (Message("system", "2+2?"),), None),
+        AttemptKeys(shared).key("a", 0, messages, ["choices"]),
+    ]
+    assert len({base, *others}) == len(others) + 1
+    assert AttemptKeys(dict(reversed(shared.items()))).key("a", 0, messages, None) == base
+
+
+def test_an_items_hash_covers_its_reference():
+    one = Sample(item_id="a", input="2+2?", target=("4",))
+    assert sample_hash(one) != sample_hash(Sample(item_id="a", input="2+2?", target=("5",)))
+
+
+def test_seeds_are_non_negative_63_bit_numbers():
+    assert seed_of("f" * 64) == 2**63 - 1
+    assert seed_of("0" * 64) == 0
+
+
+def test_unit_of_is_uniform():
+    draws = [unit_of("u", i) for i in range(4000)]
+    assert all(0 <= u < 1 for u in draws)
+    # mean of n uniforms: 1/2 with standard error 1/sqrt(12 n)
+    assert abs(sum(draws) / 4000 - 0.5) < 4 / math.sqrt(12 * 4000)
