@@ -35,7 +35,8 @@ lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy data/make bench
+	MYPYPATH=data/make/aicrypto $(BIN)/mypy --strict data/make/aicrypto/*.py
+	$(BIN)/mypy --strict data/make/*.py bench/*.py
 	$(BIN)/lint-imports
 
 test: lint

@@ -23,16 +23,29 @@ _EXPONENT = (
     r"(?:[eE](?P<exp>[-+−]?\d{1,3})(?![\d.])"  # 1.5e3
     r"|\s*(?:×|x|\*|·|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*\{?(?P<ten>[-+−]?\d{1,3})\}?)"  # 1.5 × 10^3
 )
+_BARE = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _NUMBER = re.compile(
-    # Digits that are part of a name (m2, x1), an ordinal or an exponent are no answers.
-    r"(?P<other>(?:(?!USD|EUR|GBP|INR|Rs)\b[^\W\d_]+_?|\^\{?-?)\d+(?:[.,]\d+)*|\b\d+(?:st|nd|rd|th)\b)"
-    rf"|(?:(?<![\w)\]}}])(?P<sign>{_SIGN}))?"
-    rf"(?:{_CURRENCY}\s?(?P<inner_sign>{_SIGN})?)?"
-    r"(?:(?:(?P<whole>\d+)\s?)?\\[dt]?frac\s*(?:"
-    rf"\{{\s*(?P<up>{_PLAIN})\s*\}}\s*\{{\s*(?P<down>{_PLAIN})\s*\}}"
-    r"|(?P<up1>\d)(?P<down1>\d))"  # \frac{1}{2}, 1\frac{1}{2}, \frac12
-    r"|(?P<mixed>\d+)\s(?P<mixed_up>\d+)/(?P<mixed_down>\d+)(?![\d/])"  # 1 1/2
-    rf"|(?P<body>{_DIGITS}){_EXPONENT}?(?:\s?/\s?{_CURRENCY}?(?P<over>{_DIGITS})(?![\d/]))?)"
+    rf"""
+    # Most characters of a text start no number: turn them away before anything is tried.
+    (?=[\d.\\^$€£¥₹+\-−–] | \b[^\W\d_]+_?\d | \b(?:USD|EUR|GBP|INR|Rs))
+    (?:
+      # Digits of a name (m2, x1), of an exponent or of an ordinal are no answers.
+      (?P<other> (?:(?!USD|EUR|GBP|INR|Rs)\b[^\W\d_]+_? | \^\{{?-?) \d+(?:[.,]\d+)*
+               | \b\d+(?:st|nd|rd|th)\b)
+    | (?:(?<![\w)\]}}])(?P<sign>{_SIGN}))?
+      (?:{_CURRENCY}\s?(?P<inner_sign>{_SIGN})?)?
+      (?: # \frac{{1}}{{2}}, 1\frac{{1}}{{2}}, \frac12
+          (?:(?P<whole>\d+)\s?)? \\[dt]?frac\s*
+          (?: \{{\s*(?P<up>{_PLAIN})\s*\}}\s*\{{\s*(?P<down>{_PLAIN})\s*\}}
+            | (?P<up1>\d)(?P<down1>\d))
+        | # 1 1/2
+          (?P<mixed>\d+)\s(?P<mixed_up>\d+)/(?P<mixed_down>\d+)(?![\d/])
+        | # 3,000.50, 1.5e3, 9/2
+          (?P<body>{_DIGITS}) {_EXPONENT}?
+          (?:\s?/\s? {_CURRENCY}? (?P<over>{_DIGITS})(?![\d/]))?
+      )
+    )""",
+    re.VERBOSE,
 )
 
 # Blanks group digits for sure only in an amount of money: "$12 000", but "rooms 12 100".
@@ -94,7 +107,7 @@ def number(tolerance: str = "0") -> Scorer:
         raise UsageError(f"scorer number: tolerance={tolerance} is not a number of at least 0")
 
     def score(sample: Sample, output: Output) -> Score:
-        expected = extract_number(sample.target[0])
+        expected = _reference(sample.target[0])
         if expected is None:
             raise ValueError(f"item {sample.item_id!r}: no number in {sample.target[0]!r}")
         found = extract_number(output.text)
@@ -139,16 +152,24 @@ def extract_number(text: str) -> Decimal | None:
     >>> extract_number("I do not know.")
     """
     text = _cut_next_question(_normalise(remove_reasoning(text)))
+    # A marker's reach ends at the next one: a text of nothing but markers is read in linear time.
+    end = len(text)
     for marker in reversed(list(_MARKERS.finditer(text))):
-        found = _behind(text, marker)
+        found = _behind(text, marker, end)
         if found is not None:
             return found
+        end = marker.start()
     for bold in reversed(list(_BOLD.finditer(text))):
         if _BOLD_NUMBER.fullmatch(bold["inside"]):
             found = _first(bold["inside"])
             if found is not None:
                 return found
     return _last(text)
+
+
+def _reference(target: str) -> Decimal | None:
+    """Read the reference, which is nearly always a bare number and then needs no search."""
+    return Decimal(target) if _BARE.fullmatch(target) else extract_number(target)
 
 
 def _normalise(text: str) -> str:
@@ -160,19 +181,19 @@ def _normalise(text: str) -> str:
 
 def _cut_next_question(text: str) -> str:
     """Cut at a line that starts a further question, once there has been a number to answer with."""
-    for line in _NEXT_QUESTION.finditer(text):
-        if any(c.isdigit() for c in text[: line.start()]):
-            return text[: line.start()]
-    return text
+    digit = re.search(r"\d", text)
+    line = _NEXT_QUESTION.search(text, digit.end()) if digit else None
+    return text[: line.start()] if line else text
 
 
-def _behind(text: str, marker: re.Match[str]) -> Decimal | None:
+def _behind(text: str, marker: re.Match[str], end: int) -> Decimal | None:
+    """Read the number that a marker announces, in the text up to `end`."""
     if marker[0].endswith("{"):
-        segment = _braced(text, marker.end())
+        segment = _braced(text, marker.end(), end)
     else:
         # The line of the marker, or the next one that is not empty.
-        opening = _OPENING.match(text, marker.end())
-        segment = text[opening.end() if opening else marker.end() :].split("\n", 1)[0]
+        opening = _OPENING.match(text, marker.end(), end)
+        segment = text[opening.end() if opening else marker.end() : end].split("\n", 1)[0]
     start = 0
     while calculation := _CALCULATION.match(segment, start):
         start = calculation.end()
@@ -188,14 +209,14 @@ def _behind(text: str, marker: re.Match[str]) -> Decimal | None:
     return _last(sentence)
 
 
-def _braced(text: str, start: int) -> str:
+def _braced(text: str, start: int, end: int) -> str:
     r"""Give what stands in the braces that open before `start` (``\boxed{\frac{1}{2}}``)."""
     depth = 1
-    for position in range(start, len(text)):
+    for position in range(start, end):
         depth += {"{": 1, "}": -1}.get(text[position], 0)
         if depth == 0:
             return text[start:position]
-    return text[start:]
+    return text[start:end]
 
 
 def _first(text: str) -> Decimal | None:
@@ -203,15 +224,16 @@ def _first(text: str) -> Decimal | None:
 
 
 def _last(text: str) -> Decimal | None:
-    numbers = list(_NUMBER.finditer(text))
-    for match in reversed(numbers):
-        if not match["other"] and (value := _value(match)) is not None:
-            return value
+    glued = None
+    # Line by line from the end: the rest of a long text need not be looked at.
+    for line in reversed(text.split("\n")):
+        for match in reversed(list(_NUMBER.finditer(line))):
+            if not match["other"] and (value := _value(match)) is not None:
+                return value
+            glued = glued or match["other"]
     # Nothing but numbers glued to words ("is18"): better than no answer.
-    for match in reversed(numbers):
-        if match["other"] and (digits := re.search(_DIGITS, match["other"])):
-            return Decimal(digits[0].replace(",", ""))
-    return None
+    digits = re.search(_DIGITS, glued) if glued else None
+    return _decimal(digits[0]) if digits else None
 
 
 def _value(match: re.Match[str]) -> Decimal | None:

@@ -46,6 +46,11 @@ def read_rows(path: Path, row: type[Row]) -> tuple[list[Row], str]:
     """
     raw = _read(path)
     body = raw.removeprefix(b"\xef\xbb\xbf")
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        line = body[: error.start].count(b"\n") + 1
+        raise UsageError(f"{path}:{line}: not UTF-8 text") from error
     rows = _lines(path, body, row) if path.suffix == ".jsonl" else _list(path, body, row)
     if not rows:
         raise UsageError(f"{path} has no rows: give a file with at least one item")
@@ -84,7 +89,7 @@ def _lines(path: Path, body: bytes, row: type[Row]) -> list[Row]:
             continue
         try:
             rows.append(decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except msgspec.DecodeError as error:
             raise UsageError(f"{path}:{number}: {_in_words(error)}") from error
     return rows
 
@@ -92,7 +97,7 @@ def _lines(path: Path, body: bytes, row: type[Row]) -> list[Row]:
 def _list(path: Path, body: bytes, row: type[Row]) -> list[Row]:
     try:
         return msgspec.json.decode(body, type=list[row])  # type: ignore[valid-type]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         raise _locate(path, body, row, error) from error
 
 
@@ -100,7 +105,7 @@ def _locate(path: Path, body: bytes, row: type[Row], error: Exception) -> UsageE
     """Find the row that is to blame; only reached for a file that is broken somewhere."""
     try:
         rows = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as no_list:
+    except msgspec.DecodeError as no_list:
         byte = re.search(r"\(byte (\d+)\)", str(no_list))
         line = body[: int(byte[1])].count(b"\n") + 1 if byte else 1
         return UsageError(f"{path}:{line}: {_in_words(no_list)}")

@@ -146,8 +146,8 @@ def there_and_back(rng: Random, i: int) -> Problem:
         f"minutes, and comes back the same way at {back} km per hour. How many minutes pass between "
         f"leaving {start} and coming back to it?",
         [
-            f"The way out takes {km} / {out} hours, which is {a} minutes.",
-            f"The way back takes {km} / {back} hours, which is {b} minutes.",
+            f"The way out takes {km} / {out} hours, which is {km} x 60 / {out} = {a} minutes.",
+            f"The way back takes {km} / {back} hours, which is {km} x 60 / {back} = {b} minutes.",
             f"With the stop that is {a} + {rest} + {b} = {a + rest + b} minutes.",
         ],
         a + rest + b,

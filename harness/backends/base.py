@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -118,6 +119,26 @@ def load(text: str, options: LoadOptions | None = None) -> Backend:
     spec: ModelSpec = parse_model(text)
     backend: Backend = find("backends", spec.backend).load()(spec, options or LoadOptions())
     return backend
+
+
+def check(text: str, options: LoadOptions | None = None) -> None:
+    """Check a SPEC as far as that is possible without loading weights.
+
+    Raises
+    ------
+    UsageError
+        Unknown backend, model or option.
+    MissingPackageError
+        Its packages are not installed.
+    """
+    spec = parse_model(text)
+    entry = find("backends", spec.backend)
+    if isinstance(entry.target, str):
+        entry.load()  # tells of a broken plug-in in one line
+        module = importlib.import_module(entry.target.partition(":")[0])
+        look: Callable[[ModelSpec, LoadOptions], None] | None = getattr(module, "check", None)
+        if look is not None:
+            look(spec, options or LoadOptions())
 
 
 def require(backend: Backend, capability: Capability, wanted_by: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.backends.base import Capability
 from harness.core.registry import Entry, Need
 
-_HF = "pip install 'bridge-harness[hf]'"
+_HF = "pip install -e '.[hf]' (in the checkout)"
 
 BACKENDS: tuple[Entry, ...] = (
     Entry(

@@ -20,6 +20,7 @@ from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, 
 
 _SHIPPED = {"tiny": "tiny"}
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+_OPTIONS = {"dtype", "device", "threads"}
 _HEAD = 16
 _CPU_BATCH, _GPU_BATCH = 16, 64
 _ONE_THREAD_BELOW = 20_000_000  # parameters
@@ -33,7 +34,6 @@ class HfBackend:
 
     def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
         folder = _folder(spec)
-        only(spec.args, {"dtype", "device", "threads"}, f"hf:{spec.name}")
         torch = _torch()
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -44,7 +44,9 @@ class HfBackend:
             model: Any = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=getattr(torch, _DTYPES[dtype]), local_files_only=True
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (
+            Exception
+        ) as error:  # whatever torn weights or a foreign config make transformers raise
             line = (
                 str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             )
@@ -55,12 +57,13 @@ class HfBackend:
         self.batch_size = options.batch_size or (_CPU_BATCH if self.device == "cpu" else _GPU_BATCH)
         self._options = options
         self._templated = _use_template(self.tokenizer, options, spec.name)
+        files = _files_hash(folder)
         self.identity = ModelIdentity(
             backend="hf",
             name=spec.name if spec.name in _SHIPPED else folder.name,
-            revision=spec.revision or _weights_hash(folder),
+            revision=spec.revision or files,
             dtype=dtype,
-            args={"tokenizer": _tokenizer_hash(self.tokenizer)},
+            args={"files": files, "tokenizer": _tokenizer_hash(self.tokenizer)},
         )
 
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
@@ -101,15 +104,15 @@ class HfBackend:
         for request in requests:
             text = self.render(request.messages)
             pairs = [self.split(text, c) for c in request.continuations]
-            longest = max(len(c) + len(k) - 1 for c, k in pairs)
+            pairs, dropped, refusal = self._fit_pairs(pairs)
             output = Output(
                 text="",
                 prompt=text,
                 prompt_token_ids_head=tuple(pairs[0][0][:_HEAD]),
+                prompt_truncated=dropped,
                 usage=Usage(len(pairs[0][0]), 0),
             )
-            if self.context_length is not None and longest > self.context_length:
-                refusal = _too_long(longest, self.context_length)
+            if refusal:
                 _refuse(output, refusal, self._options.on_long)
             else:
                 output.choice_logprobs = tuple(continuation_logprobs(self, pairs))
@@ -146,6 +149,8 @@ class HfBackend:
         continuation = context[len(kept) :] + continuation
         head = self.encode(kept)
         whole = self.encode(kept + continuation)
+        if not kept and whole[:1] != head[:1]:
+            return head, whole  # the tokenizer adds no BOS: nothing of it stands in the whole
         return head, whole[len(head) :] or whole[-1:]
 
     def describe(self) -> dict[str, Any]:
@@ -158,7 +163,7 @@ class HfBackend:
             "transformers": transformers.__version__,
             "device": self.device,
             "threads": torch.get_num_threads(),
-            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "params": sum(p.numel() for p in self.model.parameters()),
             "context_length": self.context_length,
             "batch_size": self.batch_size,
             "padding_side": "left",
@@ -182,7 +187,38 @@ class HfBackend:
         if self._options.on_long != "truncate":
             return ids, 0, _too_long(len(ids), room)
         keep = max(1, room - max_tokens)
-        return ids[-keep:], len(ids) - keep, ""
+        return self._last(ids, keep), len(ids) - keep, ""
+
+    def _fit_pairs(
+        self, pairs: list[tuple[list[int], list[int]]]
+    ) -> tuple[list[tuple[list[int], list[int]]], int, str]:
+        """Do the same for contexts with continuations, whose last token is never fed in."""
+        longest = max(len(context) + len(continuation) - 1 for context, continuation in pairs)
+        room = self.context_length
+        if room is None or longest <= room:
+            return pairs, 0, ""
+        over = longest - room
+        if self._options.on_long != "truncate" or over >= min(len(c) for c, _ in pairs):
+            return pairs, 0, _too_long(longest, room)
+        # All options lose the same, so that they are still compared in one context.
+        return [(self._last(c, len(c) - over), k) for c, k in pairs], over, ""
+
+    def _last(self, ids: list[int], keep: int) -> list[int]:
+        """Keep the last tokens of a prompt, and its BOS in front: models are lost without it."""
+        if keep > 1 and ids[0] == self.tokenizer.bos_token_id:
+            return [ids[0], *ids[-(keep - 1) :]]
+        return ids[-keep:]
+
+
+def check(spec: ModelSpec, options: LoadOptions) -> None:
+    """Check packages, folder and options without loading anything; see `harness.backends.base`."""
+    for entry in BACKENDS:
+        for need in entry.needs if entry.name == "hf" else ():
+            if need.missing():
+                raise MissingPackageError("backend hf", need.name, need.install)
+    _folder(spec)
+    only(spec.args, _OPTIONS, f"hf:{spec.name}")
+    _dtype(spec.args.get("dtype", options.dtype), "cpu")
 
 
 def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
@@ -195,10 +231,7 @@ def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
     UsageError
         No such model here, or its folder cannot be read.
     """
-    for entry in BACKENDS:
-        for need in entry.needs if entry.name == "hf" else ():
-            if need.missing():
-                raise MissingPackageError("backend hf", need.name, need.install)
+    check(spec, options)
     return HfBackend(spec, options)
 
 
@@ -273,18 +306,21 @@ def _use_template(tokenizer: Any, options: LoadOptions, name: str) -> bool:
     return has and options.chat_template != "off"
 
 
-def _weights_hash(folder: Path) -> str:
-    """Hash the weights: a changed file is another model, whatever its name says."""
+def _files_hash(folder: Path) -> str:
+    """Hash weights and configuration: a changed file is another model, whatever its name says."""
     digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+    for pattern in ("*.safetensors", "*.bin", "config.json", "generation_config.json"):
+        for path in sorted(folder.glob(pattern)):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
 
 
 def _tokenizer_hash(tokenizer: Any) -> str:
-    vocabulary = sorted(tokenizer.get_vocab().items())
-    return _sha(f"{vocabulary}{tokenizer.chat_template}")[:16]
+    """Hash all that turns text into ids and back: merges and templates too, not the words alone."""
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    rules = fast.to_str() if fast is not None else sorted(tokenizer.get_vocab().items())
+    return _sha(f"{rules}{tokenizer.chat_template}")[:16]
 
 
 def _sha(text: str) -> str:

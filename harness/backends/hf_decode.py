@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class Decoded(Struct):
-    """One row's answer: its text after stop strings, and its tokens without EOS."""
+    """One row's answer: its text after stop strings, and its tokens without EOS.
+
+    `n_tokens` counts what was generated, stop string included; `logprobs` are those of the tokens
+    that the text needs.
+    """
 
     text: str
     finish_reason: Literal["stop", "length"]
@@ -167,7 +171,10 @@ def _text(backend: HfBackend, ids: list[int]) -> str:
 def _decoded(backend: HfBackend, row: _Row, generation: Generation) -> Decoded:
     text, stopped = cut(_text(backend, row.ids), generation.stop)
     finish = "stop" if stopped else row.finish or "length"
-    return Decoded(text, finish, len(row.ids), tuple(row.logprobs))
+    kept = len(row.ids)
+    while stopped and kept and len(_text(backend, row.ids[: kept - 1])) >= len(text):
+        kept -= 1
+    return Decoded(text, finish, len(row.ids), tuple(row.logprobs[:kept]))
 
 
 @torch.inference_mode()

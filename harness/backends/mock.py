@@ -17,7 +17,7 @@ import msgspec
 from harness.backends.base import Capability, LoadOptions, ModelIdentity
 from harness.backends.catalogue import CAPABILITIES
 from harness.core.errors import UsageError, unknown
-from harness.core.keys import unit_of
+from harness.core.keys import unit_of, units_of
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Oracle, Output, Usage, text_of
 
@@ -39,7 +39,7 @@ class Mock:
 
     capabilities: frozenset[Capability] = CAPABILITIES["mock"]
     is_baseline = True
-    batch_size = 256
+    batch_size = 32
     context_length = None
 
     def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
@@ -55,7 +55,9 @@ class Mock:
         if name == "script":
             self._replies, args["file"] = _read_script(spec.args.get("file"))
         self._text = spec.args.get("text", "C")
-        self.identity = ModelIdentity(backend="mock", name=name, args=args)
+        self.identity = ModelIdentity(
+            backend="mock", name=name, revision=spec.revision or "", args=args
+        )
         if options.batch_size:
             self.batch_size = options.batch_size
 
@@ -73,11 +75,12 @@ class Mock:
         outputs = []
         for request in requests:
             preferred = self._preferred(request)
+            noise = units_of(len(request.continuations), request.item_id, request.seed)
             logprobs = tuple(
-                0.0 if j in preferred else -10.0 - unit_of(request.item_id, request.seed, j)
-                for j in range(len(request.continuations))
+                0.0 if j in preferred else -10.0 - unit for j, unit in enumerate(noise)
             )
-            outputs.append(Output(text="", choice_logprobs=logprobs, usage=Usage(_words(request))))
+            output = Output(text="", choice_logprobs=logprobs, usage=Usage(_words(request)))
+            outputs.append(self._spoil(request, output) if self._faults else output)
         return outputs
 
     def describe(self) -> dict[str, Any]:
@@ -134,8 +137,9 @@ class Mock:
         )
         return tuple(j for j, c in enumerate(request.continuations) if c.strip() == wanted.strip())
 
-    def _spoil(self, request: GenerateRequest, output: Output) -> Output:
-        draw = unit_of("fault", request.item_id, request.turn, request.seed)
+    def _spoil(self, request: GenerateRequest | ChoiceRequest, output: Output) -> Output:
+        turn = request.turn if isinstance(request, GenerateRequest) else 0
+        draw = unit_of("fault", request.item_id, turn, request.seed)
         if self._faults.get("delay"):
             time.sleep(self._faults["delay"])
         for fault in ("fail", "truncate", "refuse"):
@@ -144,6 +148,11 @@ class Mock:
                 return _FAULTY[fault](output)
             draw -= share
         return output
+
+
+def check(spec: ModelSpec, options: LoadOptions) -> None:
+    """Check a SPEC; a mock costs nothing to make, so that is what is done."""
+    Mock(spec, options)
 
 
 def load(spec: ModelSpec, options: LoadOptions) -> Mock:
@@ -169,6 +178,8 @@ def _failed(output: Output) -> Output:
 
 
 def _truncated(output: Output) -> Output:
+    if output.choice_logprobs is not None:
+        return output  # no text, so no end that could be cut
     return Output(text=output.text[: len(output.text) // 2], finish_reason="length",
                   usage=output.usage)  # fmt: skip
 

@@ -44,9 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _dispatch(args)
+        code = _dispatch(args)
+        # What is still buffered must meet a closed pipe here, not in the interpreter's last steps.
+        sys.stdout.flush()
+        return code
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        print(f"harness: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("harness: interrupted", file=sys.stderr)
@@ -104,14 +107,25 @@ def _placeholder() -> None:
     """Stand for a verb that was not asked for."""
 
 
-def _version(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from importlib.metadata import version as installed
 
         print(f"harness {installed('bridge-harness')}")
         raise typer.Exit
+
+
+def _version(
+    version: bool = typer.Option(
+        False,
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+        help="Print the version and exit.",
+    ),
+) -> None:
+    # The option is met before a verb is looked for: `harness --version` needs none.
+    del version
 
 
 def _terminate(_signal: int, _frame: object) -> None:

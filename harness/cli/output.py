@@ -22,8 +22,25 @@ def print_json(value: Any) -> None:
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Write a table on stdout; columns whose cells are all numbers are set to the right."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    fold: Sequence[str] = (),
+) -> None:
+    """Write a table on stdout; columns whose cells are all numbers are set to the right.
+
+    Parameters
+    ----------
+    title : str
+        Above the table; empty for none.
+    columns : sequence of str
+        Headings.
+    rows : sequence of sequences
+        Cells; None is left empty.
+    fold : sequence of str
+        Columns that give way in a narrow terminal; all of them when none is named.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -32,7 +49,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
         right = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        keep = bool(fold) and name not in fold
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=keep)
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     console = Console(soft_wrap=False)
@@ -64,17 +82,28 @@ def percent(metric: Metric) -> str:
 
 
 def print_summaries(summaries: Sequence[Summary]) -> None:
-    """Write runs as a table: score with interval, denominator, and every other status."""
+    """Write runs as a table: score with interval, what it rests on, and every other status."""
+    names = {next(iter(s.metrics), "") for s in summaries}
+    shared = names.pop() if len(names) == 1 else ""
     rows = []
     for s in summaries:
         name, headline = next(iter(s.metrics.items()), ("", None))
+        score = percent(headline) if headline else "–"
         rows.append([
-            s.task, s.model + _mark(s), f"{name} %", percent(headline) if headline else "–", s.n_counted,
-            s.n_planned, s.n_scored, _others(s), s.cached, s.status, s.run_id,
+            s.task,
+            "\n".join(filter(None, [s.model + _mark(s), _others(s)])),
+            score if shared else f"{name} {score}",
+            f"{s.n_counted} of {s.n_planned}",
+            s.status,
+            short_id(s.run_id),
         ])  # fmt: skip
-    columns = ["task", "model", "metric", "score [95 %]", "counted", "planned", "scored",
-               "others", "reused", "status", "run"]  # fmt: skip
-    print_table("", columns, rows)
+    columns = ["task", "model", f"{shared or 'score'} % [95 %]", "counted", "status", "run"]
+    print_table("", columns, rows, fold=["task", "model"])
+
+
+def short_id(run_id: str) -> str:
+    """Give the random part of a run id, which every verb accepts for the whole."""
+    return run_id.rpartition("-")[2]
 
 
 def _mark(summary: Summary) -> str:
@@ -85,11 +114,16 @@ def _mark(summary: Summary) -> str:
 
 
 def _others(summary: Summary) -> str:
-    parts = [f"{k} {v}" for k, v in summary.counts.items() if v]
+    """List what is not simply scored; nothing when every attempt is."""
+    parts = [f"{k.replace('_', ' ')} {v}" for k, v in summary.counts.items() if v]
     if summary.unparsed:
-        parts.append(f"of them unparsed {summary.unparsed}")
+        parts.append(f"unparsed {summary.unparsed}")
     if summary.open:
         parts.append(f"open {summary.open}")
+    if parts:
+        parts.insert(0, f"scored {summary.n_scored}")
+    if summary.cached:
+        parts.append(f"reused {summary.cached}")
     return ", ".join(parts)
 
 
@@ -101,10 +135,11 @@ class ProgressBar(Observer):
         self._task: TaskID | None = None
         self._n = 0
         self._sum = 0.0
+        self._shares = True
 
     def started(self, label: str, n_todo: int, n_cached: int) -> None:
         """Show the bar."""
-        self._n, self._sum = 0, 0.0
+        self._n, self._sum, self._shares = 0, 0.0, True
         if n_cached:
             note(f"{label}: {n_cached} answers reused from earlier runs (--fresh calls anew)")
         if not sys.stderr.isatty():
@@ -132,6 +167,7 @@ class ProgressBar(Observer):
         if value is not None:
             self._n += 1
             self._sum += value
+            self._shares = self._shares and value in (0.0, 1.0)
         if self._bar is None or self._task is None:
             return
         speed = self._bar.tasks[self._task].speed
@@ -158,6 +194,8 @@ class ProgressBar(Observer):
         from harness.stats.intervals import wilson
 
         mean = self._sum / self._n
+        if not self._shares:
+            return f"mean {mean:.4g}"  # no share of anything, so no interval of one
         interval = wilson(round(self._sum), self._n)
         low, high = interval.lo or 0.0, interval.hi or 1.0
         return f"{100 * mean:.1f} % [{100 * low:.0f}, {100 * high:.0f}]"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
 import typer
 
-from harness.backends.base import Backend, load
+from harness.backends.base import check, load
 from harness.cli.output import ProgressBar, note, print_json, print_summaries, print_table
 from harness.core.errors import HarnessError, UsageError
 from harness.core.registry import Entry, expand_tasks
+from harness.core.task import make_task
 from harness.runner.config import RunConfig, make_config
 from harness.runner.lifecycle import StoppedError, carry_out
-from harness.runner.plan import Plan, make_plan
+from harness.runner.plan import make_plan
 from harness.runner.summary import Summary
 from harness.store.layout import Store
 
@@ -57,7 +59,7 @@ def run(
 ) -> int:
     """Run every task on every model; exit code 1 when anything planned stayed open."""
     options = {
-        "limit": limit, "first": first, "ids": tuple(_split([ids] if ids else [])),
+        "limit": limit, "first": first, "ids": _ids(ids),
         "epochs": epochs, "seed": seed, "solver": solver, "strategy": strategy, "system": system,
         "chat_template": chat_template, "args": pairs(arg or []), "no_data": no_data,
         "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens,
@@ -74,23 +76,25 @@ def run(
 
 
 def _run_all(configs: dict[str, list[RunConfig]], store: Store, json: bool) -> int:
-    """Plan everything first: a wrong name in the last run must not cost the first ones."""
-    plans: list[Plan] = []
-    backends: list[Backend] = []
+    """Check everything first: a wrong name in the last run must not cost the first ones.
+
+    Models are loaded one after the other, so that two large ones never lie in memory together.
+    """
+    for spec, of_model in configs.items():
+        check(spec, of_model[0].load_options())
+    for config in next(iter(configs.values())):
+        make_task(config.task, config.task_request())
     summaries: list[Summary] = []
     try:
         for spec, of_model in configs.items():
-            backend = load(spec, of_model[0].load_options())
-            backends.append(backend)
-            plans.extend(make_plan(config, backend) for config in of_model)
-        for plan in plans:
-            summaries.append(carry_out(plan, store, ProgressBar()))
+            with contextlib.closing(load(spec, of_model[0].load_options())) as backend:
+                plans = [make_plan(config, backend) for config in of_model]
+                while plans:
+                    # A plan is let go when its run is over: big ones need not lie in memory.
+                    summaries.append(carry_out(plans.pop(0), store, ProgressBar()))
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1
-    finally:
-        for backend in backends:
-            backend.close()
     _report(summaries, json)
     return 0 if all(s.status == "done" for s in summaries) else 1
 
@@ -152,6 +156,16 @@ def _runnable(entries: list[Entry], asked: list[str], data_root: str | None) -> 
 
 def _split(values: list[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def _ids(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    ids = tuple(_split([text]))
+    if not ids:
+        # An empty variable in a script must not run, and pay for, everything.
+        raise UsageError("--ids names no item: write --ids ID[,ID…]")
+    return ids
 
 
 def pairs(values: list[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import typer
 
 from harness.cli.output import note, percent
 from harness.cli.run import pairs
+from harness.core.status import SCORER_FAULT
 from harness.runner.scoring import read_predictions, score_predictions, verdict
 
 
@@ -37,5 +38,9 @@ def score(
     if values:
         total = estimate(values, None)
         shown = percent(Metric(total.value, total.lo, total.hi, total.method))
-        note(f"{task}: {shown} % of {len(values)} scored, {len(scores)} given")
-    return 0
+        unread = sum(s.status == "error" for s in scores)
+        note(f"{task}: {shown} % of {len(values)} counted, {len(scores)} given, {unread} unparsed")
+    faults = [s for s in scores if s.reason == SCORER_FAULT]
+    if faults:
+        note(f"{task}: the scorer failed on {len(faults)} of them: {faults[0].explanation}")
+    return 1 if faults else 0

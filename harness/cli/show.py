@@ -75,18 +75,16 @@ def _show_task(name: str, data_root: str | None, json: bool) -> None:
 
 
 def _show_run(name: str, store: str | None, json: bool) -> None:
-    from harness.core.records import RunStarted
+    from harness.runner.inspect import started
     from harness.runner.lifecycle import find_run
     from harness.runner.summary import summarise
     from harness.store.ingest import sync
-    from harness.store.journal import read_records
 
     opened = Store.open(store, create=False)
     run_id = find_run(opened, name)
     sync(opened)
     summary = summarise(opened, run_id)
-    started = next(r for r in read_records(opened.journal(run_id)) if isinstance(r, RunStarted))
-    record = msgspec.to_builtins(started)
+    record = msgspec.to_builtins(started(opened, run_id))
     record["items"] = [item["item_id"] for item in record["items"]]
     if json:
         print_json({"summary": summary, "started": record})

@@ -47,9 +47,10 @@ def store_care(
         report = sync(opened, wait=True)
     else:
         report = care.rebuild(opened) if what == "rebuild" else care.compact(opened)
-    shown = msgspec.to_builtins(report) if report is not None else {}
+    shown = msgspec.to_builtins(report)
     if json:
         print_json(shown)
     else:
-        note(f"{what} of {opened.root} done " + ", ".join(f"{k} {v}" for k, v in shown.items()))
+        facts = [f"{k.replace('_', ' ')} {v}" for k, v in shown.items() if v]
+        note(f"{what} of {opened.root}: " + (", ".join(map(str, facts)) or "nothing to do"))
     return 0

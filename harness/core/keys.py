@@ -88,5 +88,10 @@ def seed_of(key: str) -> int:
 
 def unit_of(*parts: object) -> float:
     """Map any parts to a number in [0, 1) by hash; a pure function of them."""
-    digest = hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:7], "big") / 2**56
+    return units_of(1, *parts)[0]
+
+
+def units_of(n: int, *parts: object) -> list[float]:
+    """Map any parts to n numbers in [0, 1), each from 53 bits of a hash that gives what is needed."""
+    digest = hashlib.shake_128("\x1f".join(map(str, parts)).encode()).digest(8 * n)
+    return [(int.from_bytes(digest[i : i + 8], "big") >> 11) / 2**53 for i in range(0, 8 * n, 8)]

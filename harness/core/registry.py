@@ -25,6 +25,10 @@ from msgspec import Struct
 from harness.core.errors import HarnessError, UsageError, unknown
 
 Kind = Literal["tasks", "backends", "solvers", "scorers", "strategies"]
+_SINGULAR: dict[Kind, str] = {
+    "tasks": "task", "backends": "backend", "solvers": "solver", "scorers": "scorer",
+    "strategies": "strategy",
+}  # fmt: skip
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -100,7 +104,8 @@ class Entry(Struct, frozen=True, kw_only=True):
         module, _, attribute = self.target.partition(":")
         try:
             loaded: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:
+            # Whatever importing foreign code may raise, a syntax error included.
             raise HarnessError(f"cannot load {self.name!r} from {self.target}: {error}") from error
         return loaded
 
@@ -124,9 +129,12 @@ def _scan(kind: Kind) -> dict[str, Entry]:
     """Read the catalogues of all installed packages, once a process."""
     if kind not in _scanned:
         found: dict[str, Entry] = {}
+        homes: dict[str, str] = {}
         for point in entry_points(group=f"harness.{kind}"):
             try:
-                catalogue: Iterable[Entry] = point.load()
+                catalogue: list[Entry] = [*point.load()]
+                if strangers := [e for e in catalogue if not isinstance(e, Entry)]:
+                    raise TypeError(f"its catalogue holds {strangers[0]!r}, which is no Entry")
             except Exception as error:
                 raise HarnessError(
                     f"plug-in {point.name!r} ({point.value}) is broken: {error}"
@@ -134,9 +142,10 @@ def _scan(kind: Kind) -> dict[str, Entry]:
             for entry in catalogue:
                 if entry.name in found:
                     raise HarnessError(
-                        f"{kind[:-1]} {entry.name!r} is offered twice (by {point.value} too)"
+                        f"{_SINGULAR[kind]} {entry.name!r} is offered twice: by {homes[entry.name]} "
+                        f"and by {point.value}; uninstall one of the two packages"
                     )
-                found[entry.name] = entry
+                found[entry.name], homes[entry.name] = entry, point.value
         _scanned[kind] = found
     return _scanned[kind]
 
@@ -160,8 +169,7 @@ def find(kind: Kind, name: str) -> Entry:
     known = _scan(kind)
     if name in known:
         return known[name]
-    singular = "strategy" if kind == "strategies" else kind[:-1]
-    raise unknown(singular, name, {**known, **local}, f"see `harness list {kind}`")
+    raise unknown(_SINGULAR[kind], name, {**known, **local}, f"see `harness list {kind}`")
 
 
 def listing(kind: Kind) -> list[dict[str, Any]]:

@@ -122,13 +122,16 @@ def build(kind: Kind, text: str) -> Any:
     Raises
     ------
     UsageError
-        Unknown name or option.
+        Unknown name or option, an option that is missing or has a value that cannot be read.
     """
     spec = parse_spec(text)
     factory = find(kind, spec.name).load()
     known = set(inspect.signature(factory).parameters)
     only(spec.args, known, f"{spec.name!r}")
-    return factory(**spec.args)
+    try:
+        return factory(**spec.args)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"cannot make {text!r}: {error}") from error
 
 
 def make_task(name: str, request: TaskRequest) -> Task:

@@ -169,7 +169,7 @@ class Output(Struct, kw_only=True):
     choice_logprobs : tuple of float or None
         Natural log-probability of each continuation, in the order asked.
     token_logprobs : tuple of float or None
-        Natural log-probability of each generated token.
+        Natural log-probability of each token of `text` (what a stop string cut off is left out).
     error, error_kind : str or None
         What went wrong and whose fault it is, for ``finish_reason="error"``.
     latency_s : float or None
@@ -215,7 +215,8 @@ class Score(Struct, frozen=True, kw_only=True):
     ------
     ValueError
         For a value or metric that is not finite: JSON has no NaN, and a score must not become
-        null without a word.
+        null without a word. For a status ``scored`` without a value: it would leave the
+        denominator unseen.
     """
 
     value: float | None
@@ -227,6 +228,8 @@ class Score(Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.value is None and self.status == "scored":
+            raise ValueError("a score without a value needs status='unscored' and a reason")
         if self.value is not None and not math.isfinite(self.value):
             raise ValueError(f"score value is not finite: {self.value}")
         for name, value in self.metrics.items():

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
 from harness.backends.base import LoadOptions
 from harness.core.errors import UsageError
+from harness.core.errors import unknown as unknown_name
 from harness.core.status import ERROR_POLICIES
 from harness.core.task import TaskRequest
 
 OnLong = Literal["error", "skip", "truncate"]
 Switch = Literal["auto", "on", "off"]
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "on_long": get_args(OnLong), "chat_template": get_args(Switch), "errors": ERROR_POLICIES,
+}  # fmt: skip
 
 
 class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,6 +116,9 @@ def make_config(**options: Any) -> RunConfig:
     unknown = sorted(set(options) - known)
     if unknown:
         raise UsageError(f"unknown option {unknown[0]!r} of a run: it takes {', '.join(known)}")
+    for name, allowed in _CHOICES.items():
+        if options.get(name, allowed[0]) not in allowed:
+            raise unknown_name(f"--{name.replace('_', '-')}", str(options[name]), allowed)
     try:
         config = msgspec.convert(options, RunConfig)
     except msgspec.ValidationError as error:
@@ -127,11 +134,11 @@ def _check_ranges(config: RunConfig) -> None:
         value = getattr(config, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    if not -(2**63) <= config.seed < 2**63:
+        raise UsageError(f"--seed {config.seed} does not fit into 64 bits")
     if config.temperature is not None and not 0 <= config.temperature <= 100:
         raise UsageError(f"--temperature must lie between 0 and 100, not {config.temperature}")
     if config.top_p is not None and not 0 < config.top_p <= 1:
         raise UsageError(f"--top-p must lie in (0, 1], not {config.top_p}")
-    if config.errors not in ERROR_POLICIES:
-        raise UsageError(f"--errors must be one of {', '.join(ERROR_POLICIES)}")
     if config.data_root is not None and not Path(config.data_root).is_dir():
         raise UsageError(f"--data-root {config.data_root} is not a folder")

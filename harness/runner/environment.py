@@ -21,7 +21,7 @@ def environment() -> dict[str, Any]:
     -------
     dict
         `python`, `platform`, `cpus`, `packages` (name to version) and, in a checkout, `git_commit`
-        and `git_dirty`.
+        and `dirty`.
     """
     return {
         "python": platform.python_version(),
@@ -52,4 +52,4 @@ def _git() -> dict[str, Any]:
         return {}
     commit = next((x.split()[-1] for x in status.splitlines() if x.startswith("# branch.oid")), "")
     dirty = any(not line.startswith("#") for line in status.splitlines())
-    return {"git_commit": commit, "git_dirty": dirty}
+    return {"git_commit": commit, "dirty": dirty}

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from harness.core.errors import HarnessError
 from harness.core.records import SCHEMA, EventRecord, SampleRecord, ScoreRecord
@@ -16,7 +16,9 @@ from harness.core.status import (
     error_kind_of,
     value_counted,
 )
+from harness.core.task import Scorer
 from harness.core.types import (
+    ChoiceRequest,
     ErrorKind,
     GenerateRequest,
     Message,
@@ -25,6 +27,7 @@ from harness.core.types import (
     Sample,
     Score,
     Status,
+    Usage,
     prompt_text,
 )
 from harness.runner.observe import Observer
@@ -58,7 +61,17 @@ class Todo(Struct):
 class _Active(Struct):
     todo: Todo
     solving: Solving
-    request: Request
+    request: Request | None = None
+    outputs: list[Output] = field(default_factory=list)
+
+
+class _Draw(Struct):
+    """One of the outputs that a strategy chooses from, and what choosing it would be worth."""
+
+    candidate: Candidate
+    attempt: int
+    value: float | None
+    passed: bool | None
 
 
 class Executor:
@@ -79,7 +92,7 @@ class Executor:
         self.n_cached = 0
         self.n_left_open = 0  # attempts that ended by no fault of the model
         self._faults_in_a_row = 0
-        self._draws: dict[tuple[int, int], dict[int, tuple[Candidate, int, Score]]] = {}
+        self._draws: dict[tuple[int, int], dict[int, _Draw]] = {}
 
     def run(self, todo: Iterable[Todo]) -> None:
         """Make the attempts in plan order, as many at once as the backend likes.
@@ -93,7 +106,10 @@ class Executor:
         active: list[_Active] = []
         while waiting or active:
             while waiting and len(active) < self.plan.backend.batch_size:
-                self._start(waiting.popleft(), active)
+                todo_now = waiting.popleft()
+                one = _Active(todo_now, self._solving(todo_now.planned))
+                if self._advance(one, None, waiting):
+                    active.append(one)
             if active:
                 active = self._step(active, waiting)
 
@@ -108,7 +124,7 @@ class Executor:
         )  # fmt: skip
         self._write(Todo(planned), record)
 
-    def restore(self, planned: Planned, record: SampleRecord, score: Score) -> None:
+    def restore(self, planned: Planned, record: SampleRecord, score: Score | None) -> None:
         """Remember a draw that an earlier part of the run made, for the strategy to choose from."""
         self._draw(planned, record, score)
 
@@ -116,27 +132,45 @@ class Executor:
         """Score an output that is stored already (the run ended between output and verdict)."""
         self._score(planned, record)
 
-    def _start(self, todo: Todo, active: list[_Active]) -> None:
-        solving = self.plan.solver(self.plan.item(todo.planned))
-        active.append(_Active(todo, solving, next(solving)))
+    def _solving(self, planned: Planned) -> Solving:
+        # A generator around it, so that whatever goes wrong on the way to the first request is
+        # met in `_advance` too.
+        return (yield from self.plan.solver(self.plan.item(planned)))
+
+    def _advance(self, one: _Active, output: Output | None, waiting: deque[Todo]) -> bool:
+        """Move an attempt on; True when it asks for more, False when it ended and is stored."""
+        try:
+            one.request = next(one.solving) if output is None else one.solving.send(output)
+            if isinstance(one.request, GenerateRequest | ChoiceRequest):
+                return True
+            raise TypeError(f"the solver asked for a {type(one.request).__name__}")
+        except StopIteration as done:
+            answer = done.value
+            if not isinstance(answer, Output):
+                error = TypeError(f"the solver returned a {type(answer).__name__}, no Output")
+                answer = failed(error, "harness")
+        except HarnessError:
+            raise
+        except Exception as error:  # noqa: BLE001  a fault of the harness must stay visible per item
+            answer = failed(error, "harness")
+        if one.outputs and answer is not one.outputs[0]:
+            answer.usage = _total([o.usage for o in one.outputs])
+            answer.latency_s = sum(o.latency_s or 0.0 for o in one.outputs)
+        self._end(one.todo, answer, waiting)
+        return False
 
     def _step(self, active: list[_Active], waiting: deque[Todo]) -> list[_Active]:
         """Answer the requests of the first kind found and move their attempts on."""
         kind = type(active[0].request)
         batch = [a for a in active if type(a.request) is kind]
-        outputs = self._call([a.request for a in batch])
+        outputs = self._call([a.request for a in batch if a.request is not None])
         answered = {id(a): output for a, output in zip(batch, outputs, strict=True)}
         still: list[_Active] = []
         for one in active:
             output = answered.get(id(one))
-            if output is None:
-                still.append(one)
-                continue
-            try:
-                one.request = one.solving.send(output)
-            except StopIteration as done:
-                self._end(one.todo, done.value, waiting)
-            else:
+            if output is not None:
+                one.outputs.append(output)
+            if output is None or self._advance(one, output, waiting):
                 still.append(one)
         return still
 
@@ -148,6 +182,8 @@ class Executor:
                 outputs = backend.generate(requests)  # type: ignore[arg-type]
             else:
                 outputs = backend.loglikelihood(requests)  # type: ignore[arg-type]
+            if len(outputs) != len(requests):
+                raise ValueError(f"{len(outputs)} outputs for {len(requests)} requests")
         except HarnessError:
             raise
         except Exception as error:  # noqa: BLE001  a fault of the harness must stay visible per item
@@ -164,7 +200,11 @@ class Executor:
         messages = self.plan.messages[planned.index]
         record = sample_record(self.journal.run_id, planned, sample, output, messages, todo.attempt)
         fault = record.status == "error" and record.error_kind != "model"
-        self._faults_in_a_row = self._faults_in_a_row + 1 if fault else 0
+        if not fault:
+            self._faults_in_a_row = 0
+        elif todo.attempt % (RETRIES + 1) == 1:
+            # Retries come one after the other at the end: they say nothing about the other items.
+            self._faults_in_a_row += 1
         if fault and todo.attempt % (RETRIES + 1):
             self.journal.append(record)
             waiting.append(Todo(planned, todo.attempt + 1))
@@ -179,51 +219,81 @@ class Executor:
             self._score(todo.planned, record)
         else:
             self._tell(record.status, record.error_kind, None)
-            self._draw(todo.planned, record, Score(value=0.0, passed=False))
+            self._draw(todo.planned, record, None)
 
     def _score(self, planned: Planned, record: SampleRecord) -> None:
-        score = judge(self.plan, self.plan.samples[planned.index], record)
+        score = judge(self.plan.scorer, self.plan.samples[planned.index], output_of(record))
         self.journal.append(score_record(self.plan, record, score))
         status = effective_status(record.status, score.status)
         self._tell(status, error_kind_of(score.reason), score.value)
         self._draw(planned, record, score)
 
     def _tell(self, status: Status, kind: ErrorKind | None, value: float | None) -> None:
-        fault = status == "error" and kind not in (None, "model")
-        self.n_left_open += fault or status == "unavailable"
+        self.n_left_open += _is_open(status, kind)
         policy = self.plan.config.errors
         self.observer.finished(status, value_counted(status, kind, value, policy))
 
-    def _draw(self, planned: Planned, record: SampleRecord, score: Score) -> None:
-        """Collect an item's draws; when all are there, let the strategy choose one of them."""
+    def _draw(self, planned: Planned, record: SampleRecord, score: Score | None) -> None:
+        """Collect an item's draws; when all are there, let the strategy choose one of them.
+
+        A draw that fell to a fault of the harness is not there: `resume` makes it again, and the
+        strategy chooses then.
+        """
         n = self.plan.strategy.n
         if n == 1:
             return
+        status = effective_status(record.status, score.status if score else None)
+        kind = error_kind_of(score.reason) if score else record.error_kind
+        if _is_open(status, kind):
+            return
         repeat, draw = divmod(planned.epoch, n)
         draws = self._draws.setdefault((planned.index, repeat), {})
-        candidate = Candidate(text=record.output, answer=score.answer, status=record.status)
-        draws[draw] = (candidate, record.attempt, score)
+        draws[draw] = _Draw(
+            Candidate(
+                text=record.output, answer=score.answer if score else None, status=record.status
+            ),
+            record.attempt,
+            value_counted(status, kind, score.value if score else None, self.plan.config.errors),
+            score.passed if score else False,
+        )
         if len(draws) == n:
             self._choose(planned, repeat, [draws[i] for i in range(n)])
             del self._draws[planned.index, repeat]
 
-    def _choose(
-        self, planned: Planned, repeat: int, draws: Sequence[tuple[Candidate, int, Score]]
-    ) -> None:
-        chosen = self.plan.strategy([candidate for candidate, _, _ in draws])
-        attempt = draws[0][1]
-        picked = draws[chosen][2]
-        sample = self.plan.samples[planned.index]
+    def _choose(self, planned: Planned, repeat: int, draws: Sequence[_Draw]) -> None:
         name = self.plan.config.strategy
-        self.journal.append(
-            ScoreRecord(
-                seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA,
-                item_id=sample.item_id, epoch=repeat * self.plan.strategy.n, attempt=attempt,
-                scorer=f"strategy:{name}", scorer_version="1", metric=name, status="scored",
-                value=picked.value if picked.value is not None else 0.0, passed=picked.passed,
-                answer=picked.answer, explanation=f"draw {chosen} of {len(draws)}",
-            )
+        verdict = ScoreRecord(
+            seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA,
+            item_id=self.plan.samples[planned.index].item_id,
+            epoch=repeat * self.plan.strategy.n, attempt=draws[0].attempt,
+            scorer=f"strategy:{name}", scorer_version="1", metric=name, status="error",
+            value=None, reason=SCORER_FAULT,
         )  # fmt: skip
+        try:
+            chosen = self.plan.strategy([draw.candidate for draw in draws])
+            if chosen not in range(len(draws)):
+                raise ValueError(f"it chose {chosen!r} of {len(draws)} draws")
+        except Exception as error:  # noqa: BLE001  whatever a strategy raises must stay visible
+            verdict.explanation = f"{type(error).__name__}: {error}"
+            self.n_left_open += 1
+        else:
+            picked = draws[chosen]
+            verdict.status = "unscored" if picked.value is None else "scored"
+            verdict.value, verdict.passed, verdict.reason = picked.value, picked.passed, None
+            verdict.answer = picked.candidate.answer
+            verdict.explanation = f"draw {chosen} of {len(draws)}"
+        self.journal.append(verdict)
+
+
+def _is_open(status: Status, kind: ErrorKind | None) -> bool:
+    """Tell whether an attempt ended by no fault of the model, so that `resume` makes it again."""
+    return status == "unavailable" or (status == "error" and kind not in (None, "model"))
+
+
+def _total(usages: Sequence[Usage]) -> Usage:
+    """Add up the calls of one attempt; what one of them does not say is not known of the sum."""
+    columns = [[getattr(usage, name) for usage in usages] for name in Usage.__struct_fields__]
+    return Usage(*(None if None in column else sum(column) for column in columns))
 
 
 def failed(error: Exception, kind: ErrorKind) -> Output:
@@ -281,10 +351,12 @@ def output_of(record: SampleRecord) -> Output:
     )
 
 
-def judge(plan: Plan, sample: Sample, record: SampleRecord) -> Score:
-    """Score one stored output; a scorer that raises is the harness's fault, not a wrong answer."""
+def judge(scorer: Scorer, sample: Sample, output: Output) -> Score:
+    """Score one output; a scorer that raises is the harness's fault, not a wrong answer."""
     try:
-        return plan.scorer(sample, output_of(record))
+        score = scorer(sample, output)
+        if not isinstance(score, Score):
+            raise TypeError(f"the scorer returned a {type(score).__name__}, no Score")
     except Exception as error:  # noqa: BLE001  whatever a scorer raises must stay visible per item
         return Score(
             value=None,
@@ -292,6 +364,7 @@ def judge(plan: Plan, sample: Sample, record: SampleRecord) -> Score:
             reason=SCORER_FAULT,
             explanation=f"{type(error).__name__}: {error}",
         )
+    return score
 
 
 def score_record(

@@ -52,8 +52,6 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     if item_id not in known:
         raise unknown("item", item_id, known, f"in run {run_id}")
     row = queries.sample(snapshot(store), store, run_id, item_id, epoch)
-    if row is None:
-        raise HarnessError(f"item {item_id!r} of run {run_id} has no attempt yet")
     reference = _reference(run, item_id)
     usage = {k: row.pop(k, None) for k in ("tokens_in", "tokens_out", "tokens_reasoning")}
     scores = row.pop("scores")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,6 +29,7 @@ from harness.runner.execute import Executor, Todo, event
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan, plan_hashes
 from harness.runner.summary import Summary, summaries, summarise
+from harness.store.care import pack_run
 from harness.store.ingest import Ingester, sync
 from harness.store.journal import Journal, read_records
 from harness.store.layout import Store, new_run_id
@@ -81,6 +84,9 @@ def carry_out(plan: Plan, store: Store, observer: Observer | None = None) -> Sum
         executor = Executor(plan, journal, observer)
         todo = [Todo(planned) for planned in plan.attempts if planned.key not in earlier]
         _drive(executor, store, todo, earlier)
+    # Memory: the plan is done with, and the summary is read from the store anyway.
+    del plan, executor, todo, earlier
+    pack_run(store, run_id)
     return summarise(store, run_id)
 
 
@@ -99,21 +105,26 @@ def resume(store: Store, run_id: str, observer: Observer | None = None) -> Summa
     path = store.journal(run_id := find_run(store, run_id))
     done = _Done(read_records(path), run_id)
     config = msgspec.convert(done.started.config, RunConfig)
-    plan = make_plan(config, load(config.model, config.load_options()))
-    _same_plan(plan, done)
-    with Journal(store.journal(run_id), run_id) as journal:
-        executor = Executor(plan, journal, observer)
-        todo, unscored = done.missing(plan)
-        journal.append(event(run_id, "resumed", {"missing": len(todo), "unscored": len(unscored)}))
-        done.restore_draws(plan, executor)
-        executor.n_cached = done.n_cached
-        _drive(executor, store, todo, {}, unscored)
-    plan.backend.close()
+    backend = load(config.model, config.load_options())
+    try:
+        plan = make_plan(config, backend)
+        _same_plan(plan, done)
+        with Journal(path, run_id) as journal:
+            executor = Executor(plan, journal, observer)
+            todo, unscored = done.missing(plan)
+            found = {"missing": len(todo), "unscored": len(unscored)}
+            journal.append(event(run_id, "resumed", found))
+            done.restore_draws(plan, executor)
+            executor.n_cached = done.n_cached
+            _drive(executor, store, todo, {}, unscored)
+    finally:
+        backend.close()
+    pack_run(store, run_id)
     return summarise(store, run_id)
 
 
 def find_run(store: Store, name: str) -> str:
-    """Find a run by its id or the unambiguous beginning of one; ``last`` is the newest.
+    """Find a run by its id, the beginning of one, or its random part; ``last`` is the newest.
 
     Raises
     ------
@@ -123,7 +134,7 @@ def find_run(store: Store, name: str) -> str:
     run_ids = store.run_ids()
     if name == "last" and run_ids:
         return run_ids[-1]
-    matches = [run_id for run_id in run_ids if run_id.startswith(name)]
+    matches = [r for r in run_ids if r.startswith(name) or r.endswith(f"-{name}")]
     if len(matches) == 1 or name in matches:
         return name if name in matches else matches[0]
     if matches:
@@ -184,12 +195,9 @@ def _earlier_answers(plan: Plan, store: Store) -> dict[str, StoredAnswer]:
     """Find answers that an earlier run paid for, journals of killed runs included."""
     if not store.run_ids():
         return {}
-    sync(store)
-    try:
-        con = snapshot(store)
-    except HarnessError:
-        return {}
-    return answers_for_keys(con, store, [planned.key for planned in plan.attempts])
+    # Waiting for another process to finish costs a moment, overlooking its answers costs calls.
+    sync(store, wait=True)
+    return answers_for_keys(snapshot(store), store, [planned.key for planned in plan.attempts])
 
 
 class StoppedError(HarnessError):
@@ -232,7 +240,9 @@ def _drive(
     observer.started(label, len(todo) + len(unscored), len(earlier))
     ingester = Ingester(store)
     ingester.start()
-    resume_command = f"harness resume {journal.run_id} --store {store.root}"
+    # The plan stays to the end of the run: the collector need not walk through it again and again.
+    gc.freeze()
+    resume_command = f"harness resume {journal.run_id} --store {shlex.quote(str(store.root))}"
     try:
         for planned in plan.attempts:
             if planned.key in earlier:
@@ -242,20 +252,22 @@ def _drive(
         executor.run(todo)
         journal.append(_finished(executor, time.monotonic() - began))
         journal.flush()
-    except (KeyboardInterrupt, HarnessError) as error:
+    except BaseException as error:
         with contextlib.suppress(HarnessError):
             journal.flush()
             ingester.stop()
             sync(store, wait=True)
         if isinstance(error, KeyboardInterrupt):
             raise StoppedError(resume_command) from error
-        raise HarnessError(
-            f"{error}; what is done is kept, go on with: {resume_command}"
-        ) from error
+        if isinstance(error, HarnessError):
+            raise HarnessError(
+                f"{error}; what is done is kept, go on with: {resume_command}"
+            ) from error
+        raise
     finally:
+        gc.unfreeze()
         observer.ended()
     ingester.stop()
-    sync(store, wait=True)
 
 
 def _finished(executor: Executor, seconds: float) -> RunFinished:
@@ -315,19 +327,24 @@ class _Done:
     def restore_draws(self, plan: Plan, executor: Executor) -> None:
         """Hand a strategy the draws that are there, for items that it has not chosen for yet."""
         n = plan.strategy.n
+        chosen = {
+            (score.item_id, score.epoch)
+            for score in self.scores.values()
+            if score.metric == plan.config.strategy and score.reason != SCORER_FAULT
+        }
         for planned in plan.attempts if n > 1 else ():
             item_id = plan.samples[planned.index].item_id
-            first = planned.epoch - planned.epoch % n
-            chosen = any(
-                (item_id, first, attempt, plan.config.strategy) in self.scores
-                for attempt in range(1, 100)
-            )
             record = self.samples.get((item_id, planned.epoch))
-            score = self.score_of(record) if record else None
-            if record and score and not chosen:
+            if record is None or (item_id, planned.epoch - planned.epoch % n) in chosen:
+                continue
+            score = self.score_of(record)
+            if score is not None:
                 executor.restore(planned, record, Score(
-                    value=score.value, passed=score.passed, answer=score.answer
+                    value=score.value, passed=score.passed, answer=score.answer,
+                    status=score.status, reason=score.reason,  # type: ignore[arg-type]
                 ))  # fmt: skip
+            elif record.status not in ("unscored", "truncated"):
+                executor.restore(planned, record, None)
 
 
 def _same_plan(plan: Plan, done: _Done) -> None:

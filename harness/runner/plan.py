@@ -50,9 +50,18 @@ class Plan:
         self.strategy: Strategy = build("strategies", config.strategy)
         for capability in self.solver.needs:
             require(backend, capability, f"solver {self.solver_spec.name!r}")
+        if "loglikelihood" in self.solver.needs and task.continuations is None:
+            raise UsageError(
+                f"solver {self.solver_spec.name!r} compares options, and task {task.name!r} has none; "
+                "use --solver generate"
+            )
+        if self.strategy.n < 1:
+            raise UsageError(f"strategy {config.strategy!r} must draw at least once")
         if self.strategy.n > 1:
             require(backend, "samples", f"strategy {config.strategy!r}")
         self.generation, self.notes = _generation(config, task, backend)
+        if "generate" not in self.solver.needs:
+            self.notes = []  # nothing is generated, so nothing is limited
         self.draws = config.epochs * self.strategy.n
         template = _compile(task)
         system = task.system if config.system is None else config.system
@@ -82,9 +91,12 @@ class Plan:
         }
 
     def _extra(self, sample: Sample) -> object:
-        """What an answer depends on beside the prompt; for a baseline that is the reference too."""
+        """What an answer depends on beside the prompt: whatever else of the item a solver sees.
+
+        For a baseline that is the reference too.
+        """
         oracle = [list(self._gold(sample)), sample.correct] if self.backend.is_baseline else None
-        return [self._continuations(sample), oracle]
+        return [sample.input, sample.choices, self._continuations(sample), oracle]
 
     def _gold(self, sample: Sample) -> tuple[str, ...]:
         gold = self.task.gold(sample)
@@ -206,7 +218,10 @@ def _compile(task: Task) -> jinja2.Template:
         autoescape=False,  # noqa: S701  prompts are text for a model, not HTML
         keep_trailing_newline=True,
     )
-    return environment.from_string(task.prompt)
+    try:
+        return environment.from_string(task.prompt)
+    except jinja2.TemplateSyntaxError as error:
+        raise UsageError(f"prompt of task {task.name!r}: {error}") from error
 
 
 def _render(

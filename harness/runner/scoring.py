@@ -12,6 +12,7 @@ from msgspec import Struct
 from harness.core.errors import UsageError, unknown
 from harness.core.task import Scorer, TaskRequest, build, make_task
 from harness.core.types import Output, Score
+from harness.runner.execute import judge
 
 
 class Prediction(Struct):
@@ -58,7 +59,7 @@ def score_predictions(
     Returns
     -------
     list of Score
-        In the order given.
+        In the order given. A scorer that raises gives status ``error``, reason ``scorer_fault``.
 
     Raises
     ------
@@ -83,7 +84,8 @@ def score_predictions(
         prediction = _prediction(row, number)
         if prediction.item_id not in samples:
             raise unknown(f"item of {task}", prediction.item_id, samples)
-        scores.append(scorer(samples[prediction.item_id], Output(text=prediction.output)))
+        output = Output(text=prediction.output)
+        scores.append(judge(scorer, samples[prediction.item_id], output))
     return scores
 
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from harness.stats.intervals import Estimate, estimate
+from harness.core.errors import HarnessError
+from harness.stats.intervals import Estimate, estimate, wilson
 from harness.store import queries
 from harness.store.layout import Store
 from harness.store.publish import snapshot
@@ -30,7 +31,7 @@ class Summary(Struct, kw_only=True):
     ----------
     status : {"done", "partial", "failed"}
         ``partial``: something planned is open, unavailable or fell to a fault of harness, engine
-        or network. ``failed``: nothing at all could be counted.
+        or network, or the run has not come to its end. ``failed``: nothing at all could be counted.
     n_planned, n_scored, n_counted : int
         Planned attempts, those with status `scored`, and the denominator.
     counts : dict
@@ -72,7 +73,10 @@ class Summary(Struct, kw_only=True):
 
 def summarise(store: Store, run_id: str) -> Summary:
     """Read one run's summary from the published store."""
-    return summaries(store, [run_id])[0]
+    found = summaries(store, [run_id])
+    if not found:
+        raise HarnessError(f"run {run_id} ended before its plan was written: start it anew")
+    return found[0]
 
 
 def summaries(store: Store, run_ids: list[str] | None = None) -> list[Summary]:
@@ -86,10 +90,10 @@ def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
     counts = queries.counts(con, run_id)
     metrics: dict[str, Metric] = {}
     notes: list[str] = []
+    totals = queries.totals(con, run_id)
     names = queries.metrics(con, run_id)
     for name in sorted(names, key=lambda n: n != row.strategy):  # a strategy's verdict leads
-        values = queries.item_values(con, run_id, name)
-        result = _estimate(values)
+        result = _estimate(con, run_id, name, totals.get(name))
         metrics[name] = Metric(result.value, result.lo, result.hi, result.method)
         notes.extend(n for n in result.notes if n not in notes)
     usage = queries.usage(con, run_id)
@@ -98,7 +102,7 @@ def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
         task=row.task,
         model=row.model,
         is_baseline=row.is_baseline,
-        status=_status(counts),
+        status=_status(counts, finished=row.status == "done"),
         n_planned=counts["n_planned"],
         n_scored=counts["n_scored"],
         n_counted=counts["n_counted"],
@@ -122,15 +126,19 @@ def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
     )
 
 
-def _estimate(values: list[tuple[str, str | None, float, int]]) -> Estimate:
-    clusters = [v[1] if v[1] is not None else f"\x00{v[0]}" for v in values]
-    clustered = len(set(clusters)) < len(clusters)
-    return estimate([v[2] for v in values], clusters if clustered else None)
+def _estimate(con: Any, run_id: str, metric: str, total: queries.Total | None) -> Estimate:
+    """Choose the interval: a proportion needs its two sums only, anything else every item."""
+    if total is None:
+        return estimate([])
+    if total.binary and not total.clustered:
+        return wilson(round(total.total), total.n_items)
+    values = queries.item_values(con, run_id, metric)
+    return estimate([mean for _, _, mean, _ in values], [cluster for _, cluster, _, _ in values])
 
 
-def _status(counts: dict[str, int]) -> Literal["done", "partial", "failed"]:
+def _status(counts: dict[str, int], *, finished: bool) -> Literal["done", "partial", "failed"]:
     if counts["n_counted"] == 0 and counts["n_planned"] > counts["unscored"]:
         return "failed"
-    if counts["open"] or counts["error_harness"] or counts["unavailable"]:
+    if not finished or counts["open"] or counts["error_harness"] or counts["unavailable"]:
         return "partial"
     return "done"

@@ -19,7 +19,10 @@ from harness.store.lock import locked
 from harness.store.packing import unpack_to
 from harness.store.schema import connect
 
-PUBLISH_SECONDS = 5.0
+# Every look makes a transaction, a text part and a snapshot, so a slow run is looked at rarely and
+# a fast one when a slice is full; live progress is read from journal tails, not from here.
+PUBLISH_SECONDS = 30.0
+LOOK_BYTES = 4 << 20
 
 
 class SyncReport(Struct, kw_only=True):
@@ -188,7 +191,8 @@ class Ingester:
             if (path := self.store.journal(run_id)).exists()
         }
         due = self._publish_due()
-        if sizes != self._sizes or due:
+        grown = sum(size - self._sizes.get(run_id, 0) for run_id, size in sizes.items())
+        if grown >= LOOK_BYTES or due:
             report = sync(self.store, publish=due)
             if not report.busy:
                 self._sizes = sizes
@@ -196,7 +200,7 @@ class Ingester:
                     self._published_at = time.monotonic()
 
     def _publish_due(self) -> bool:
-        """Publish every 5 s, and where publishing is slow at most a tenth of the time."""
+        """Publish every 30 s, and where publishing is slow at most a tenth of the time."""
         now = publishing.current(self.store)
         pause = max(PUBLISH_SECONDS, 10 * now.seconds if now else 0.0)
         return time.monotonic() - self._published_at >= pause

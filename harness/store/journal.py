@@ -62,7 +62,7 @@ class Journal:
         try:
             self._length = os.fstat(self._fd).st_size
             self._cut_torn_tail()
-            self.seq = self._next_seq()
+            self.seq = _count_lines(self._fd)
         except OSError as error:
             os.close(self._fd)
             raise _cannot_write(path, error) from error
@@ -169,19 +169,6 @@ class Journal:
             os.ftruncate(self._fd, end)
             os.fsync(self._fd)
             self._length = end
-
-    def _next_seq(self) -> int:
-        """Count on from the last readable line; unreadable ones behind it had numbers too."""
-        with _mapped(self._fd) as raw:
-            end, unreadable = len(raw), 0
-            while end > 0:
-                start = raw.rfind(b"\n", 0, end - 1) + 1
-                try:
-                    return decoder.decode(raw[start : end - 1]).seq + 1 + unreadable
-                except msgspec.DecodeError:
-                    unreadable += 1
-                end = start
-            return unreadable
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -308,6 +295,15 @@ def _mapped(fd: int) -> Iterator[mmap.mmap | bytes]:
         return
     with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as view:
         yield view
+
+
+def _count_lines(fd: int) -> int:
+    """Count lines: as every line had a number of its own, readable or not, this is the next one."""
+    n_lines = offset = 0
+    while chunk := os.pread(fd, 1 << 20, offset):
+        n_lines += chunk.count(b"\n")
+        offset += len(chunk)
+    return n_lines
 
 
 def _cannot_write(path: Path, error: OSError) -> StoreError:

@@ -11,11 +11,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 
-from harness.core.errors import StoreError
 from harness.core.records import SCHEMA, decoder
 from harness.core.types import STATUSES, ErrorKind
 from harness.store.journal import quarantine
@@ -41,7 +40,7 @@ _COLUMNS = {
     "scorer_version": "VARCHAR", "metric": "VARCHAR", "value": "DOUBLE", "passed": "BOOLEAN",
     "answer": "VARCHAR", "explanation": "VARCHAR", "reason": "VARCHAR",
     "judge_variant": "VARCHAR", "metrics": "MAP(VARCHAR, DOUBLE)", "replaces": "BIGINT",
-    "kind": "VARCHAR", "data": "JSON", "counts": "JSON", "seconds": "DOUBLE", "cached": "BIGINT",
+    "kind": "VARCHAR", "data": "JSON", "seconds": "DOUBLE", "cached": "BIGINT",
     "task": "VARCHAR", "task_version": "VARCHAR", "model": "VARCHAR", "is_baseline": "BOOLEAN",
     "strategy": "VARCHAR", "solver": "VARCHAR", "seed": "BIGINT", "errors": "VARCHAR",
     "config": "JSON", "identity": "JSON", "task_info": "JSON", "environment": "JSON",
@@ -120,6 +119,12 @@ class Loaded(msgspec.Struct):
     errors: int = 0
 
 
+class _Line(NamedTuple):
+    byte: int
+    seq: int
+    raw: bytes
+
+
 class Loader:
     """Moves journals into a database.
 
@@ -146,7 +151,7 @@ class Loader:
         return {row[0]: Place(*row[1:]) for row in rows}
 
     def drain(self, run_id: str, journal: Path, place: Place) -> Iterator[Loaded]:
-        """Load everything new of a journal, one transaction for at most 4 MiB.
+        """Load everything new of a journal, one transaction for at most 2 MiB.
 
         Parameters
         ----------
@@ -165,7 +170,14 @@ class Loader:
             if fault := _moved(journal, place):
                 self._suspect(run_id, place, fault)
                 return
-            while place.suspect is None and (raw := read_slice(journal, place.bytes)):
+            # What is written meanwhile waits for the next look: following a live journal line by
+            # line would make a transaction and a text part of every few records.
+            end = journal.stat().st_size
+            while (
+                place.suspect is None
+                and place.bytes < end
+                and (raw := read_slice(journal, place.bytes))
+            ):
                 yield self._turn(run_id, journal, place, raw)
         finally:
             self._slice.unlink(missing_ok=True)
@@ -174,13 +186,13 @@ class Loader:
         import duckdb
 
         con = self.con
+        # Before the transaction: a slice that cannot be read would abort it.
+        bad = self._fill_batch(run_id, place, raw)
+        if fault := self._set_task(run_id):
+            self._suspect(run_id, place, fault)
+            return Loaded(errors=1)
         con.execute("BEGIN")
         try:
-            bad = self._fill_batch(run_id, place, raw)
-            if fault := self._set_task(run_id):
-                con.execute("ROLLBACK")
-                self._suspect(run_id, place, fault)
-                return Loaded(errors=1)
             if place.bytes == 0:
                 con.execute(self._start)
             con.execute(self._ingest)
@@ -218,9 +230,14 @@ class Loader:
                 return []
         except duckdb.Error:
             pass  # broken JSON or a wrong type: found below, line by line
-        good, bad = _sort_lines(run_id, place, raw)
-        more = self._read_piecewise(good)
-        return sorted(bad + more)
+        lines, bad = _decode_lines(run_id, place, raw)
+        # msgspec and DuckDB do not refuse quite the same: halve until the refused stand alone.
+        for line in _refused(self._accepts, lines):
+            bad.append((line.byte, "the database cannot read it", line.raw))
+            lines.remove(line)
+        lines, repeated = _in_order(lines, place.next_seq)
+        self._read(b"".join(line.raw + b"\n" for line in lines))
+        return sorted(bad + repeated)
 
     def _read(self, raw: bytes) -> None:
         self._slice.write_bytes(raw)
@@ -235,25 +252,11 @@ class Loader:
         in_order = first == place.next_seq and last == first + rows - 1 and distinct == rows
         return bool(rows == sound == n_lines and in_order)
 
-    def _read_piecewise(self, lines: list[tuple[int, bytes]]) -> list[tuple[int, str, bytes]]:
-        """Read lines that msgspec accepts; halve until those that DuckDB refuses stand alone."""
-        import duckdb
-
-        refused: list[tuple[int, str, bytes]] = []
-        for byte, line in _refused(self._accepts, lines):
-            refused.append((byte, "the database cannot read it", line))
-        gone = {byte for byte, _, _ in refused}
-        try:
-            self._read(b"".join(line + b"\n" for byte, line in lines if byte not in gone))
-        except duckdb.Error as error:
-            raise StoreError(f"cannot read journal lines: {str(error).splitlines()[0]}") from error
-        return refused
-
-    def _accepts(self, lines: list[tuple[int, bytes]]) -> bool:
+    def _accepts(self, lines: list[_Line]) -> bool:
         import duckdb
 
         try:
-            self._read(b"".join(line + b"\n" for _, line in lines))
+            self._read(b"".join(line.raw + b"\n" for line in lines))
         except duckdb.Error:
             return False
         rows, sound = self._one(f"SELECT count(*), count(*) FILTER ({_WELL_FORMED}) FROM batch")
@@ -319,7 +322,7 @@ class Loader:
 
 
 def read_slice(path: Path, offset: int) -> bytes:
-    """Read whole lines from an offset on: at most 4 MiB, or one line if that is longer."""
+    """Read whole lines from an offset on: at most 2 MiB, or one line if that is longer."""
     with path.open("rb") as file:
         file.seek(offset)
         raw = file.read(SLICE_BYTES)
@@ -354,32 +357,43 @@ def _moved(journal: Path, place: Place) -> str | None:
     return None
 
 
-def _sort_lines(
+def _decode_lines(
     run_id: str, place: Place, raw: bytes
-) -> tuple[list[tuple[int, bytes]], list[tuple[int, str, bytes]]]:
-    """Part a slice's lines into good ones and, with the reason, bad ones."""
-    good: list[tuple[int, bytes]] = []
+) -> tuple[list[_Line], list[tuple[int, str, bytes]]]:
+    """Part a slice's lines into records of this run and, with the reason, bad lines."""
+    good: list[_Line] = []
     bad: list[tuple[int, str, bytes]] = []
-    byte, next_seq = place.bytes, place.next_seq
+    byte = place.bytes
     for line in raw[:-1].split(b"\n"):
         try:
             record = decoder.decode(line)
-            if record.run_id != run_id:
-                bad.append((byte, f"belongs to run {record.run_id}", line))
-            elif record.seq < next_seq:
-                bad.append((byte, f"seq {record.seq} was there before", line))
-            else:
-                next_seq = record.seq + 1
-                good.append((byte, line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             bad.append((byte, str(error), line))
+        else:
+            if record.run_id == run_id:
+                good.append(_Line(byte, record.seq, line))
+            else:
+                bad.append((byte, f"belongs to run {record.run_id}", line))
         byte += len(line) + 1
     return good, bad
 
 
-def _refused(
-    accepts: Callable[[list[tuple[int, bytes]]], bool], lines: list[tuple[int, bytes]]
-) -> list[tuple[int, bytes]]:
+def _in_order(
+    lines: list[_Line], next_seq: int
+) -> tuple[list[_Line], list[tuple[int, str, bytes]]]:
+    """Take out lines that are there a second time."""
+    good: list[_Line] = []
+    repeated: list[tuple[int, str, bytes]] = []
+    for line in lines:
+        if line.seq < next_seq:
+            repeated.append((line.byte, f"seq {line.seq} was there before", line.raw))
+        else:
+            next_seq = line.seq + 1
+            good.append(line)
+    return good, repeated
+
+
+def _refused(accepts: Callable[[list[_Line]], bool], lines: list[_Line]) -> list[_Line]:
     if not lines or accepts(lines):
         return []
     if len(lines) == 1:

@@ -1,8 +1,8 @@
 """Packing: a finished run's journal as one Parquet file, byte for byte the same lines.
 
-`journal.parquet` holds one row a line (`line`, and `sha256` of it) and, in the file's own key-value
-metadata, the length and sha256 of the whole journal. Where both forms exist the JSONL is the truth:
-so a crash at any step of packing or unpacking leaves a whole journal.
+`journal.parquet` holds one row a line and, in the file's own key-value metadata, the length and
+sha256 of the whole journal. Where both forms exist the JSONL is the truth: so a crash at any step of
+packing or unpacking leaves a whole journal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 from harness.core.errors import StoreError
 from harness.store.layout import Store
 
-_ROWS = 2000
+_ROWS = 500
+_BUFFER_BYTES = 4 << 20
 
 
 def packed_path(path: Path) -> Path:
@@ -26,14 +27,24 @@ def packed_path(path: Path) -> Path:
 
 
 def packed_lines(path: Path) -> Iterator[bytes]:
-    """Read the lines of a ``journal.parquet`` in order, without newlines."""
+    """Read the lines of a ``journal.parquet`` in order, without newlines.
+
+    Raises
+    ------
+    StoreError
+        When the file is damaged.
+    """
     import duckdb
 
     with duckdb.connect(config={"threads": 1}) as con:
-        rows = con.execute("SELECT line FROM read_parquet(?)", [str(path)])
-        while batch := rows.fetchmany(_ROWS):
-            for (line,) in batch:
-                yield line
+        try:
+            rows = con.execute("SELECT line FROM read_parquet(?)", [str(path)])
+            while batch := rows.fetchmany(_ROWS):
+                for (line,) in batch:
+                    yield line
+        except duckdb.Error as error:
+            why = str(error).splitlines()[0]
+            raise StoreError(f"packed journal {path} cannot be read: {why}") from error
 
 
 def packed_facts(path: Path) -> tuple[int, str]:
@@ -64,13 +75,16 @@ def pack(store: Store, run_id: str) -> bool:
     Returns
     -------
     bool
-        False when there is nothing to pack: no JSONL, a torn last line, or a writer at work.
+        False when there is nothing to pack: no JSONL, a torn or empty line, a line that cannot be
+        read as text, or a writer at work.
 
     Raises
     ------
     StoreError
         When what was packed does not read back as the same bytes; the JSONL then stays.
     """
+    import duckdb
+
     path = store.journal(run_id)
     try:
         fd = os.open(path, os.O_RDWR)
@@ -82,11 +96,16 @@ def pack(store: Store, run_id: str) -> bool:
         os.close(fd)
         return False
     try:
-        size, sha256, whole = _facts(path)
-        if not size or not whole:
+        size, sha256, longest = _facts(path)
+        if not longest:
             return False
         new = packed_path(path).with_suffix(".parquet.tmp")
-        _write_packed(path, new, size, sha256)
+        try:
+            _write_packed(path, new, size, sha256, longest)
+        except duckdb.Error:
+            # A line that no reader of text takes (damaged, or longer than the limit).
+            new.unlink(missing_ok=True)
+            return False
         _fsync(new)
         if _hash_of(new) != (size, sha256):
             new.unlink()
@@ -136,40 +155,51 @@ def unpack_to(packed: Path, target: Path) -> None:
     """
     digest = hashlib.sha256()
     size = 0
-    with target.open("wb") as file:
-        for line in packed_lines(packed):
-            digest.update(line + b"\n")
-            size += file.write(line + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with target.open("wb") as file:
+            for line in packed_lines(packed):
+                digest.update(line + b"\n")
+                size += file.write(line + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except (OSError, StoreError):
+        target.unlink(missing_ok=True)
+        raise
     if (size, digest.hexdigest()) != packed_facts(packed):
         target.unlink()
         raise StoreError(f"packed journal {packed} is damaged: its sha256 is not the one noted")
 
 
-def _write_packed(path: Path, new: Path, size: int, sha256: str) -> None:
+def _write_packed(path: Path, new: Path, size: int, sha256: str, longest: int) -> None:
+    """Write the lines as one column; the reader streams, so memory does not grow with the journal.
+
+    Every line is strict JSON, in which a control character cannot stand: U+0001 never splits one.
+    """
     import duckdb
 
     with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as con:
-        con.execute("CREATE TEMP TABLE lines (n BIGINT, line BLOB)")
-        with con.appender("lines") as appender, path.open("rb") as file:
-            for n, line in enumerate(file):
-                appender.append_row(n, line[:-1])
         con.execute(
-            "COPY (SELECT line, unhex(sha256(line)) AS sha256 FROM lines ORDER BY n) "
-            f"TO '{_quoted(new)}' (FORMAT parquet, COMPRESSION zstd, "
+            f"COPY (SELECT encode(line) AS line FROM read_csv('{_quoted(path)}', "
+            "auto_detect = false, header = false, columns = {'line': 'VARCHAR'}, delim = '\x01', "
+            "quote = '', escape = '', comment = '', new_line = '\\n', "
+            f"max_line_size = {longest + 1}, "
+            f"buffer_size = {max(_BUFFER_BYTES, 2 * longest)})) "
+            f"TO '{_quoted(new)}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 2048, "
             f"KV_METADATA {{journal_bytes: '{size}', journal_sha256: '{sha256}'}})"
         )
 
 
-def _facts(path: Path) -> tuple[int, str, bool]:
-    """Give length, sha256 and whether the last line is whole."""
+def _facts(path: Path) -> tuple[int, str, int]:
+    """Give length, sha256 and longest line in bytes; 0 for that when a line is torn or empty."""
+    digest = hashlib.sha256()
+    size, longest, line, empty = 0, 0, b"", False
     with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        size = file.tell()
-        if size:
-            file.seek(-1, os.SEEK_END)
-        return size, sha256, file.read(1) == b"\n"
+        for line in file:
+            digest.update(line)
+            size += len(line)
+            longest = max(longest, len(line))
+            empty = empty or line == b"\n"
+    return size, digest.hexdigest(), longest if line.endswith(b"\n") and not empty else 0
 
 
 def _hash_of(packed: Path) -> tuple[int, str]:

@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 KEEP = 3
 GRACE_SECONDS = 60.0
 
-# An answer that was reused from an earlier run is the same answer: it counts once.
+# The strategy's verdict where there is one, else the headline. An answer that was reused from an
+# earlier run is the same answer: it counts once.
 _ITEM_SCORES = """
 CREATE OR REPLACE TABLE item_scores AS
 WITH attempts AS (
     SELECT r.variant_id, r.strategy, a.*
-    FROM v_attempts a JOIN runs r USING (run_id)
-    WHERE a.counted IS NOT NULL
+    FROM v_metric_values a
+    JOIN runs r USING (run_id)
+    LEFT JOIN (SELECT DISTINCT run_id, metric FROM scores WHERE starts_with(scorer, 'strategy:')) c
+        USING (run_id)
+    WHERE a.counted IS NOT NULL AND a.metric = coalesce(c.metric, r.metric)
     QUALIFY row_number() OVER (
         PARTITION BY r.variant_id, r.strategy, a.task_id, a.version, a.item_id,
             coalesce(CAST(a.key AS VARCHAR), a.run_id || '/' || a.epoch)

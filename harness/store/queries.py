@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RunRow",
     "StoredAnswer",
+    "Total",
     "Usage",
     "answers_for_keys",
     "attempts",
@@ -38,6 +39,7 @@ __all__ = [
     "run_rows",
     "sample",
     "samples_arrow",
+    "totals",
     "usage",
 ]
 
@@ -193,6 +195,41 @@ def item_values(
         "WHERE run_id = $run AND metric = $metric ORDER BY item_id",
         {"run": run_id, "metric": metric},
     ).fetchall()
+
+
+class Total(Struct, kw_only=True):
+    """One metric of a run summed up: enough for a proportion's interval.
+
+    Attributes
+    ----------
+    n_items : int
+        Items that count.
+    total : float
+        Sum of their means over epochs.
+    binary : bool
+        Every item's mean is 0 or 1.
+    clustered : bool
+        Some items share a cluster.
+    """
+
+    metric: str
+    n_items: int
+    total: float
+    binary: bool
+    clustered: bool
+
+
+def totals(con: DuckDBPyConnection, run_id: str) -> dict[str, Total]:
+    """Sum up every metric of a run in one query; metrics that no item counts in are left out."""
+    rows = con.execute(
+        """
+        SELECT metric, count(*) AS n_items, sum(mean) AS total, bool_and(mean IN (0, 1)) AS binary,
+            count(DISTINCT cluster_id) < count(cluster_id) AS clustered
+        FROM v_items_scored WHERE run_id = $run GROUP BY metric
+        """,
+        {"run": run_id},
+    )
+    return {row["metric"]: Total(**row) for row in dicts(rows)}
 
 
 def metrics(con: DuckDBPyConnection, run_id: str) -> list[str]:

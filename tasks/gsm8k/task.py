@@ -57,15 +57,15 @@ def load(path: Path, *, no_data: bool = False) -> tuple[list[Sample], str]:
     rows, sha256 = read_rows(path, Row)
     samples = []
     for position, row in enumerate(rows):
-        result = FINAL_LINE.search(row.answer)
-        if result is None:
+        results = FINAL_LINE.findall(row.answer)
+        if not results:
             why = 'has no line "#### number"'
             raise row_error(path, position, row.item_id, "answer", why)
         samples.append(
             Sample(
                 item_id=row.item_id or f"test-{position + 1:04d}",
                 input=WITHHELD if no_data else row.question,
-                target=(result[1].replace(",", ""),),
+                target=(results[-1].replace(",", ""),),
                 metadata={"worked_answer": row.answer},
             )
         )

@@ -14,6 +14,12 @@ def test_a_score_must_be_finite(bad):
         Score(value=1.0, metrics={"x": bad})
 
 
+def test_a_score_without_a_value_must_say_why():
+    with pytest.raises(ValueError, match="unscored"):
+        Score(value=None)
+    assert Score(value=None, status="unscored", reason="judge_unreadable").value is None
+
+
 def test_sha256_is_the_published_one_and_ignores_the_order_of_keys():
     # sha256 of the two bytes {} as computed by coreutils' sha256sum
     assert sha256_of({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"

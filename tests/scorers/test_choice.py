@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
 from harness.core.task import build
 from harness.core.types import Output, Sample
 from scorers.choice import choice, read_choice
+
+# The same draws each time, and no clock: a busy machine must not fail a test.
+steady = settings(deadline=None, derandomize=True)
 
 HEAD = "### Reasoning\nOption 3 and 1 fail, 7 is prime.\n"
 
@@ -126,6 +129,7 @@ def test_the_rule_is_named():
         assert score.explanation.startswith(profile)
 
 
+@steady
 @given(
     st.sets(st.integers(0, 25), min_size=1),
     st.sampled_from([", ", ",", " and ", "; ", " "]),
@@ -136,12 +140,14 @@ def test_any_set_of_indices_is_read_back(indices, separator, form):
     assert read_choice(f"{HEAD}### Answer\n{line}\n", 26)[0] == indices
 
 
+@steady
 @given(st.sets(st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), min_size=1))
 def test_letters_mean_the_same_as_indices(letters):
     indices = {ord(letter) - 65 for letter in letters}
     assert read_choice("### Answer\n" + ", ".join(letters), 26)[0] == indices
 
 
+@steady
 @given(st.text(alphabet="#* Answer:\n0123456789,()[]ABC-.", max_size=60))
 def test_what_is_read_is_always_in_range(text):
     indices, rule = read_choice(text, 3)

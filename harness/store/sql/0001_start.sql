@@ -24,8 +24,7 @@ CREATE TABLE runs (
     is_baseline BOOLEAN, strategy VARCHAR, solver VARCHAR, scorer VARCHAR, metric VARCHAR,
     seed BIGINT, errors VARCHAR, epochs INTEGER, n_planned BIGINT, status VARCHAR,
     started TIMESTAMP, finished TIMESTAMP, seconds DOUBLE, cached BIGINT, git_commit VARCHAR,
-    dirty BOOLEAN, submitter VARCHAR, signature VARCHAR, config_json VARCHAR, env_json VARCHAR,
-    counts_json VARCHAR
+    dirty BOOLEAN, submitter VARCHAR, signature VARCHAR, config_json VARCHAR, env_json VARCHAR
 );
 -- text_id is the record's seq in its run's journal, and the key of its row in the run's text parts;
 -- key is the first 128 bits of the content key.

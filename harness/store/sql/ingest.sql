@@ -29,21 +29,21 @@ INSERT INTO events
 SELECT
     run_id, seq, CASE WHEN type = 'event' THEN kind ELSE type END, ts, item_id, epoch, attempt,
     CASE
-        WHEN type = 'run_finished' THEN counts
+        WHEN type = 'run_finished' THEN
+            to_json({'status': status, 'seconds': seconds, 'cached': coalesce(cached, 0)})
         WHEN type = 'event' AND length(data) <= 1000 THEN data
     END
 FROM batch
 WHERE type IN ('event', 'run_started', 'run_finished');
 
 UPDATE runs SET
-    status = f.status, finished = f.ts, seconds = f.seconds, cached = coalesce(f.cached, 0),
-    counts_json = f.counts
+    status = f.status, finished = f.ts, seconds = f.seconds, cached = coalesce(f.cached, 0)
 FROM (SELECT * FROM batch WHERE type = 'run_finished' ORDER BY seq DESC LIMIT 1) f
 WHERE runs.run_id = f.run_id;
 
 UPDATE runs SET status = 'running', finished = NULL
 FROM (
-    SELECT max(seq) FILTER (WHERE type = 'event' AND kind = 'resume') AS resumed,
+    SELECT max(seq) FILTER (WHERE type = 'event' AND kind = 'resumed') AS resumed,
         coalesce(max(seq) FILTER (WHERE type = 'run_finished'), -1) AS ended
     FROM batch
 ) b

@@ -6,7 +6,7 @@ SELECT
     run_id, task, task_version, model, identity ->> '$.variant_id', is_baseline, strategy, solver,
     scorer, metric, seed, errors, epochs, n_planned, 'running', ts, NULL, NULL, NULL,
     environment ->> '$.git_commit', CAST(environment ->> '$.dirty' AS BOOLEAN),
-    environment ->> '$.submitter', NULL, config, environment, NULL
+    environment ->> '$.submitter', NULL, config, environment
 FROM batch
 WHERE type = 'run_started' AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = batch.run_id)
 QUALIFY row_number() OVER (ORDER BY seq) = 1;

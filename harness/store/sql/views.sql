@@ -32,7 +32,7 @@ WITH latest AS (
     SELECT
         s.* EXCLUDE (status, error_kind),
         status_of(s.status, h.status) AS status,
-        s.status = 'unscored' AND h.status IS NOT NULL AND h.status = 'error' AS unparsed,
+        s.status = 'unscored' AND coalesce(h.status = 'error', false) AS by_score,
         s.error_kind AS solve_error_kind,
         h.value AS score_value, h.passed, h.answer, h.reason AS score_reason, h.seq AS score_seq,
         r.errors AS policy
@@ -44,13 +44,13 @@ WITH latest AS (
         AND h.metric = r.metric
 ), known AS (
     SELECT
-        * EXCLUDE (unparsed, solve_error_kind, score_reason),
+        * EXCLUDE (by_score, solve_error_kind, score_reason),
         CASE
-            WHEN NOT unparsed THEN solve_error_kind
+            WHEN NOT by_score THEN solve_error_kind
             WHEN score_reason = 'scorer_fault' THEN 'harness'
             ELSE 'model'
         END AS error_kind,
-        CASE WHEN unparsed THEN coalesce(score_reason, 'no_answer') ELSE score_reason END AS reason
+        CASE WHEN by_score THEN coalesce(score_reason, 'no_answer') ELSE score_reason END AS reason
     FROM joined
 )
 SELECT
@@ -72,7 +72,7 @@ WITH seen AS (
     SELECT run_id, metric, false FROM runs
 )
 SELECT
-    a.run_id, a.task_id, a.version, a.item_id, a.epoch, a.cluster_id, m.metric,
+    a.run_id, a.task_id, a.version, a.item_id, a.epoch, a.cluster_id, a.key, m.metric,
     CASE
         WHEN m.of_strategy THEN s.value
         ELSE value_counted(a.status, a.error_kind, s.value, a.policy)

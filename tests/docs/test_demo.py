@@ -1,0 +1,79 @@
+"""`make demo` does what it says, twice, and each command that it ends with works."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "data/make/demo.sh"
+TASKS = {"gsm8k", "aicrypto/mcq"}
+PROGRAM = Path(sys.executable).with_name("harness")
+
+
+def call(*command):
+    return subprocess.run(
+        [str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo") / "results"
+
+
+@pytest.fixture(scope="module")
+def demos(store):
+    return [call("sh", SCRIPT, PROGRAM, store) for _ in range(2)]
+
+
+def rows(demo):
+    """Give (task, model) and the words of every line of the table."""
+    lines = [line.split() for line in demo.stdout.splitlines()]
+    return {tuple(line[:2]): line for line in lines if line and line[0] in TASKS and len(line) > 6}
+
+
+def test_one_table_holds_two_tasks_and_four_models(demos):
+    first, _ = demos
+    assert first.returncode == 0, first.stderr
+    table = rows(first)
+    models = ("mock:gold", "mock:empty", "mock:random", "hf:tiny")
+    assert set(table) == {(task, model) for task in TASKS for model in models}
+    for task in TASKS:
+        assert "100.0" in table[task, "mock:gold"]
+        assert "0.0" in table[task, "mock:empty"]
+
+
+def test_a_second_demo_reuses_every_answer(demos):
+    _, second = demos
+    assert second.returncode == 0, second.stderr
+    assert "answers that it holds are reused" in second.stdout
+    assert second.stderr.count("60 answers reused") == 4
+    assert second.stderr.count("50 answers reused") == 4
+
+
+def test_each_command_that_it_ends_with_works(demos, store):
+    lines = [line.strip() for line in demos[1].stdout.splitlines()]
+    commands = [shlex.split(line) for line in lines if line.startswith(f"{PROGRAM} ")]
+    assert [command[1] for command in commands] == ["show", "run", "export"]
+    for command in commands:
+        done = call(*command)
+        assert done.returncode == 0, done.stderr
+    assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == 18
+
+
+def test_it_is_plain_sh_and_needs_no_development_tools():
+    dash = call("sh", "-n", SCRIPT)
+    assert dash.returncode == 0, dash.stderr
+    text = SCRIPT.read_text(encoding="utf-8")
+    assert text.startswith("#!/bin/sh\n")
+    assert not [tool for tool in ("pytest", "ruff", "mypy", "git ") if tool in text]
+
+
+def test_a_demo_that_fails_says_so(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder", encoding="utf-8")
+    assert call("sh", SCRIPT, PROGRAM, blocked / "store").returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
