@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -95,6 +95,9 @@ class Backend(Protocol):
         ...
 
 
+BackendFactory = Callable[[ModelSpec, LoadOptions], Backend]
+
+
 def load(text: str, options: LoadOptions | None = None) -> Backend:
     """Load the model that a SPEC names.
 
@@ -121,8 +124,35 @@ def load(text: str, options: LoadOptions | None = None) -> Backend:
     return backend
 
 
-def check(text: str, options: LoadOptions | None = None) -> None:
-    """Check a SPEC as far as that is possible without loading weights.
+class Preview(Struct, kw_only=True):
+    """What is known of a model before its weights are loaded: enough to plan, not to answer."""
+
+    identity: ModelIdentity
+    capabilities: frozenset[Capability]
+    is_baseline: bool = False
+    batch_size: int = 1
+    context_length: int | None = None
+
+    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
+        """Refuse: nothing is loaded."""
+        raise RuntimeError(f"{self.identity.name} is not loaded")
+
+    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
+        """Refuse: nothing is loaded."""
+        raise RuntimeError(f"{self.identity.name} is not loaded")
+
+    def describe(self) -> dict[str, Any]:
+        """Say nothing."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def preview(text: str, options: LoadOptions | None = None) -> Backend:
+    """Check a SPEC and say what is known of the model, without loading weights where it can.
+
+    A backend's module may offer ``preview(spec, options)``; one that does not is loaded.
 
     Raises
     ------
@@ -133,12 +163,9 @@ def check(text: str, options: LoadOptions | None = None) -> None:
     """
     spec = parse_model(text)
     entry = find("backends", spec.backend)
-    if isinstance(entry.target, str):
-        entry.load()  # tells of a broken plug-in in one line
-        module = importlib.import_module(entry.target.partition(":")[0])
-        look: Callable[[ModelSpec, LoadOptions], None] | None = getattr(module, "check", None)
-        if look is not None:
-            look(spec, options or LoadOptions())
+    module = inspect.getmodule(entry.load())
+    look: BackendFactory | None = getattr(module, "preview", None)
+    return look(spec, options or LoadOptions()) if look else load(text, options)
 
 
 def require(backend: Backend, capability: Capability, wanted_by: str) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.backends.base import Capability, LoadOptions, ModelIdentity
+import msgspec
+
+from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview
 from harness.backends.catalogue import BACKENDS, CAPABILITIES
 from harness.core.errors import MissingPackageError, UsageError, unknown
 from harness.core.resources import data
@@ -210,15 +212,28 @@ class HfBackend:
         return ids[-keep:]
 
 
-def check(spec: ModelSpec, options: LoadOptions) -> None:
-    """Check packages, folder and options without loading anything; see `harness.backends.base`."""
+def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
+    """Check packages, folder and options, and read the context length; loads no weights."""
     for entry in BACKENDS:
         for need in entry.needs if entry.name == "hf" else ():
             if need.missing():
                 raise MissingPackageError("backend hf", need.name, need.install)
-    _folder(spec)
+    folder = _folder(spec)
     only(spec.args, _OPTIONS, f"hf:{spec.name}")
-    _dtype(spec.args.get("dtype", options.dtype), "cpu")
+    dtype = _dtype(spec.args.get("dtype", options.dtype), "cpu")
+    try:
+        config = msgspec.json.decode((folder / "config.json").read_bytes(), type=_Config)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"cannot load hf:{spec.name}: {folder / 'config.json'}: {error}") from error
+    return Preview(
+        identity=ModelIdentity(backend="hf", name=spec.name, dtype=dtype),
+        capabilities=HfBackend.capabilities,
+        context_length=config.max_position_embeddings,
+    )
+
+
+class _Config(msgspec.Struct):
+    max_position_embeddings: int | None = None
 
 
 def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
@@ -231,7 +246,7 @@ def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
     UsageError
         No such model here, or its folder cannot be read.
     """
-    check(spec, options)
+    preview(spec, options)
     return HfBackend(spec, options)
 
 

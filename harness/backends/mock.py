@@ -150,11 +150,6 @@ class Mock:
         return output
 
 
-def check(spec: ModelSpec, options: LoadOptions) -> None:
-    """Check a SPEC; a mock costs nothing to make, so that is what is done."""
-    Mock(spec, options)
-
-
 def load(spec: ModelSpec, options: LoadOptions) -> Mock:
     """Make a mock from its SPEC.
 

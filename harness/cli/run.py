@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.backends.base import check, load
+from harness.backends.base import load, preview
 from harness.cli.output import ProgressBar, note, print_json, print_summaries, print_table
 from harness.core.errors import HarnessError, UsageError
 from harness.core.registry import Entry, expand_tasks
-from harness.core.task import make_task
 from harness.runner.config import RunConfig, make_config
 from harness.runner.lifecycle import StoppedError, carry_out
 from harness.runner.plan import make_plan
@@ -71,27 +70,33 @@ def run(
     configs = {m: [make_config(task=t.name, model=m, **options) for t in tasks] for m in model}
     if dry_run:
         return _dry_run(configs, json)
-    opened = Store.open(store)
-    return _run_all(configs, opened, json)
+    if len(configs) > 1:
+        _check(configs)
+    return _run_all(configs, store, json)
 
 
-def _run_all(configs: dict[str, list[RunConfig]], store: Store, json: bool) -> int:
-    """Check everything first: a wrong name in the last run must not cost the first ones.
+def _check(configs: dict[str, list[RunConfig]]) -> None:
+    """Plan every run before the first: a wrong word for the last must not cost the first ones."""
+    for spec, of_model in configs.items():
+        with contextlib.closing(preview(spec, of_model[0].load_options())) as model:
+            for config in of_model:
+                make_plan(config, model)
+
+
+def _run_all(configs: dict[str, list[RunConfig]], store: str | None, json: bool) -> int:
+    """Run everything; what fails was not to be seen before.
 
     Models are loaded one after the other, so that two large ones never lie in memory together.
     """
-    for spec, of_model in configs.items():
-        check(spec, of_model[0].load_options())
-    for config in next(iter(configs.values())):
-        make_task(config.task, config.task_request())
     summaries: list[Summary] = []
     try:
         for spec, of_model in configs.items():
             with contextlib.closing(load(spec, of_model[0].load_options())) as backend:
                 plans = [make_plan(config, backend) for config in of_model]
+                opened = Store.open(store)
                 while plans:
                     # A plan is let go when its run is over: big ones need not lie in memory.
-                    summaries.append(carry_out(plans.pop(0), store, ProgressBar()))
+                    summaries.append(carry_out(plans.pop(0), opened, ProgressBar()))
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1

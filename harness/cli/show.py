@@ -78,11 +78,11 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     from harness.runner.inspect import started
     from harness.runner.lifecycle import find_run
     from harness.runner.summary import summarise
-    from harness.store.ingest import sync
+    from harness.store.ingest import refresh
 
     opened = Store.open(store, create=False)
     run_id = find_run(opened, name)
-    sync(opened)
+    refresh(opened)
     summary = summarise(opened, run_id)
     record = msgspec.to_builtins(started(opened, run_id))
     record["items"] = [item["item_id"] for item in record["items"]]

@@ -111,7 +111,10 @@ def make_config(**options: Any) -> RunConfig:
     UsageError
         For an unknown option, a wrong type or a value out of range, in one line.
     """
-    options = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
+    root = options.get("data_root")
+    if root is not None:
+        # As an absolute path, so that `resume` finds it from any folder.
+        options["data_root"] = str(Path(root).expanduser().absolute())
     known = set(RunConfig.__struct_fields__)
     unknown = sorted(set(options) - known)
     if unknown:

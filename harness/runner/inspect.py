@@ -12,7 +12,7 @@ from harness.core.task import make_task
 from harness.core.types import Sample
 from harness.runner.config import RunConfig
 from harness.store import queries
-from harness.store.ingest import sync
+from harness.store.ingest import refresh
 from harness.store.journal import read_records
 from harness.store.layout import Store
 from harness.store.publish import snapshot
@@ -46,7 +46,7 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     UsageError
         No such item in that run.
     """
-    sync(store)
+    refresh(store)
     run = started(store, run_id)
     known = [item["item_id"] for item in run.items]
     if item_id not in known:

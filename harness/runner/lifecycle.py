@@ -30,7 +30,7 @@ from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan, plan_hashes
 from harness.runner.summary import Summary, summaries, summarise
 from harness.store.care import pack_run
-from harness.store.ingest import Ingester, sync
+from harness.store.ingest import Ingester, refresh, sync
 from harness.store.journal import Journal, read_records
 from harness.store.layout import Store, new_run_id
 from harness.store.publish import snapshot
@@ -216,7 +216,7 @@ class StoppedError(HarnessError):
 
 def all_runs(store: Store) -> list[Summary]:
     """Summarise every run of a store, killed and running ones included, oldest first."""
-    sync(store)
+    refresh(store)
     return summaries(store)
 
 

@@ -92,7 +92,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
     text: str
     answer: str | None
     status: Status
-    token_logprobs: tuple[float, ...] | None = None
 
 
 class Strategy(Protocol):

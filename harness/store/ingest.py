@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -81,6 +81,15 @@ def sync(store: Store, wait: bool = False, publish: bool = True) -> SyncReport:
                 "whole: free some space, then run `harness store sync`"
             ) from error
         return report
+
+
+def refresh(store: Store) -> None:
+    """Bring the published results up to date where the store can be written.
+
+    A store on read-only media is read as it is; whatever else is wrong shows when it is read.
+    """
+    with suppress(StoreError, OSError):
+        sync(store)
 
 
 def _drain_all(store: Store) -> SyncReport:

@@ -10,6 +10,7 @@ from harness.core.errors import StoreError
 from harness.core.records import EventRecord
 from harness.store import Ingester, Journal, ingest, load, new_run_id, snapshot, sync
 from harness.store.care import verify
+from harness.store.ingest import refresh
 from harness.store.lock import locked
 from harness.store.publish import current
 from harness.store.queries import attempts, counts, item_values, metrics, run_rows, sample, usage
@@ -386,3 +387,15 @@ def test_full_disk_while_ingesting_is_one_line_and_loses_nothing(store, build, m
             sync(store)
     assert sync(store).rows == 3
     assert verify(store) == []
+
+
+def test_a_store_that_cannot_be_written_is_still_read(store, build, monkeypatch):
+    run_id = build.run(store)
+    sync(store)
+
+    def refuse(*_args, **_kwargs):
+        raise StoreError("cannot lock store: read-only file system")
+
+    monkeypatch.setattr("harness.store.ingest.locked", refuse)
+    refresh(store)
+    assert [row.run_id for row in run_rows(snapshot(store))] == [run_id]
