@@ -224,7 +224,9 @@ def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
     try:
         config = msgspec.json.decode((folder / "config.json").read_bytes(), type=_Config)
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"cannot load hf:{spec.name}: {folder / 'config.json'}: {error}") from error
+        raise UsageError(
+            f"cannot load hf:{spec.name}: {folder / 'config.json'}: {error}"
+        ) from error
     return Preview(
         identity=ModelIdentity(backend="hf", name=spec.name, dtype=dtype),
         capabilities=HfBackend.capabilities,
