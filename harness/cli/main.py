@@ -19,7 +19,7 @@ from harness.core.errors import HarnessError, unknown
 
 VERBS = {
     "run": "Run tasks on models and keep every attempt.",
-    "list": "List tasks, backends, solvers, scorers, strategies, models or runs.",
+    "list": "List tasks, models, runs, backends, solvers, …",
     "show": "Show one task, run or sample whole.",
     "resume": "Go on with what is missing of a run.",
     "score": "Score given outputs; no model is called.",
@@ -65,6 +65,8 @@ def app(verb: str | None) -> typer.Typer:
         name="harness",
         help="Find out what a language model can really do.",
         add_completion=False,
+        # Boxes and colours cost half of the start-up time: a verb's options get them, this page not.
+        rich_markup_mode="rich" if verb else None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

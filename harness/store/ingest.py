@@ -75,7 +75,7 @@ def sync(store: Store, wait: bool = False, publish: bool = True) -> SyncReport:
             report = _drain_all(store)
             if publish:
                 report.published = publishing.publish(store)
-        except (OSError, duckdb.IOException) as error:
+        except (OSError, duckdb.Error) as error:
             raise StoreError(
                 f"cannot write to store {store.root}: {str(error).splitlines()[0]}; the journals are "
                 "whole: free some space, then run `harness store sync`"

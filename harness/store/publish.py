@@ -100,8 +100,10 @@ def publish(store: Store) -> str | None:
     if not store.database.exists():
         return None
     if store.database.with_name("store.duckdb.wal").exists():
-        # Left by a killed ingester: opening and closing folds it into the file.
-        connect(store.database).close()
+        # Left by a killed ingester, or by a close that found the disk full and did not say so:
+        # asked for by name, folding it into the file succeeds or raises.
+        with connect(store.database) as con:
+            con.execute("CHECKPOINT")
     before, source = current(store), _fingerprint(store.database)
     if before and before.source == source and (store.published / before.file).exists():
         return None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SQL = Path(__file__).parent / "sql"
 # One thread and little memory, because the ingester lives inside a run.
+_HEADER_BYTES = 3 * 4096  # DuckDB writes three header blocks before any data
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "400MB",
@@ -51,6 +52,7 @@ def connect(path: Path) -> DuckDBPyConnection:
     """
     import duckdb
 
+    _remove_unborn(path)
     try:
         con = duckdb.connect(str(path), config=_CONFIG)
     except duckdb.Error as error:
@@ -64,6 +66,13 @@ def connect(path: Path) -> DuckDBPyConnection:
         con.close()
         raise
     return con
+
+
+def _remove_unborn(path: Path) -> None:
+    """Remove a database that a full disk stopped while it was made: it holds nothing yet."""
+    if path.exists() and path.stat().st_size < _HEADER_BYTES:
+        path.unlink()
+        path.with_name(path.name + ".wal").unlink(missing_ok=True)
 
 
 def version_of(con: DuckDBPyConnection) -> int:

@@ -6,6 +6,7 @@ from harness.core.errors import StoreError
 from harness.store import schema, snapshot, sync
 from harness.store.lock import locked
 from harness.store.publish import publish
+from harness.store.queries import run_rows
 from harness.store.schema import connect, migrations, table_names, version_of
 
 
@@ -99,3 +100,17 @@ def test_hot_tables_have_no_keys_and_no_indexes(store):
         assert con.execute("SELECT count(*) FROM duckdb_indexes()").fetchone() == (0,)
         kinds = con.execute("SELECT DISTINCT constraint_type FROM duckdb_constraints()").fetchall()
         assert kinds == []
+
+
+@pytest.mark.parametrize("size", [0, 100, 4096, 8192])
+def test_a_database_that_was_never_finished_is_made_anew(store, build, size):
+    run_id = build.run(store)
+    store.database.write_bytes(b"\0" * size)
+    sync(store)
+    assert [row.run_id for row in run_rows(snapshot(store))] == [run_id]
+
+
+def test_a_fresh_database_is_longer_than_what_counts_as_unfinished(store):
+    with schema.connect(store.database) as con:
+        con.execute("CHECKPOINT")
+    assert store.database.stat().st_size > schema._HEADER_BYTES
