@@ -12,7 +12,7 @@ from harness.core.errors import UsageError
 from harness.core.keys import sha256_of
 from harness.core.registry import entries, find
 from harness.core.spec import ModelSpec, parse_model
-from harness.core.types import ChoiceRequest, GenerateRequest, Output
+from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, text_of
 
 Capability = Literal[
     "generate", "samples", "token_logprobs", "next_token_full", "loglikelihood", "logits",
@@ -166,6 +166,26 @@ def preview(text: str, options: LoadOptions | None = None) -> Backend:
     module = inspect.getmodule(entry.load())
     look: BackendFactory | None = getattr(module, "preview", None)
     return look(spec, options or LoadOptions()) if look else load(text, options)
+
+
+def plain_text(messages: Sequence[Message]) -> str:
+    r"""Write messages as one text for a model without a chat template: turns set apart.
+
+    An answer that begins with a space continues its question directly, as an option that is
+    compared does.
+
+    Examples
+    --------
+    >>> turns = [Message("user", "2+2?"), Message("assistant", " 4"), Message("user", "3+3?")]
+    >>> plain_text(turns)
+    '2+2? 4\n\n3+3?'
+    """
+    text = ""
+    for message in messages:
+        part = text_of(message)
+        joined = message.role == "assistant" and part.startswith(" ")
+        text += part if joined or not text else f"\n\n{part}"
+    return text
 
 
 def require(backend: Backend, capability: Capability, wanted_by: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview
+from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview, plain_text
 from harness.backends.catalogue import BACKENDS, CAPABILITIES
 from harness.core.errors import MissingPackageError, UsageError, unknown
 from harness.core.resources import data
@@ -129,7 +129,7 @@ class HfBackend:
                 chat, tokenize=False, add_generation_prompt=True
             )
             return text
-        return "\n\n".join(text_of(m) for m in messages)
+        return plain_text(messages)
 
     def encode(self, text: str) -> list[int]:
         """Encode a prompt with at most one BOS, whether template or tokenizer brings it."""

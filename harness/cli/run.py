@@ -35,6 +35,7 @@ def run(
     seed: Annotated[int, S(help="Fixes the sample and every random choice.")] = 0,
     solver: Annotated[str | None, S(help="SPEC instead of the task's solver.")] = None,
     strategy: Annotated[str, S(help="SPEC: how one answer is made of several draws.")] = "sample",
+    fewshot: Annotated[int, S(help="Worked examples before each item.")] = 0,
     system: Annotated[str | None, S(help="System turn instead of the task's.")] = None,
     chat_template: Annotated[str, S(help="auto, on or off.")] = "auto",
     arg: Annotated[
@@ -59,7 +60,8 @@ def run(
     """Run every task on every model; exit code 1 when anything planned stayed open."""
     options = {
         "limit": limit, "first": first, "ids": _ids(ids),
-        "epochs": epochs, "seed": seed, "solver": solver, "strategy": strategy, "system": system,
+        "epochs": epochs, "seed": seed, "solver": solver, "strategy": strategy,
+        "fewshot": fewshot, "system": system,
         "chat_template": chat_template, "args": pairs(arg or []), "no_data": no_data,
         "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens,
         "stop": tuple(stop) if stop else None, "dtype": dtype, "device": device,

@@ -77,6 +77,9 @@ class Task(Struct, frozen=True, kw_only=True):
         (Sample, Random) -> a well-formed answer at random; for baselines.
     continuations : callable or None
         Sample -> the texts whose log-probability `choose` compares; None: not a choice task.
+    shots : sequence of Sample or None
+        Where worked examples (`--fewshot`) are drawn from; None: from the items themselves, never
+        the one that is asked.
     args : tuple of str
         Names of the `--arg` switches it reads; any other is refused.
     info : dict
@@ -95,6 +98,7 @@ class Task(Struct, frozen=True, kw_only=True):
     system: str = ""
     generation: Generation = Generation()
     continuations: Callable[[Sample], Sequence[str]] | None = None
+    shots: Sequence[Sample] | None = None
     args: tuple[str, ...] = ()
     info: dict[str, Any] = msgspec.field(default_factory=dict)
 

@@ -38,6 +38,8 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Repeats of each item.
     seed : int
         Fixes the sample, the task's draws and every random choice.
+    fewshot : int
+        Worked examples shown before each item; never the item itself.
     system : str or None
         System turn instead of the task's.
     args : dict
@@ -67,6 +69,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ids: tuple[str, ...] = ()
     epochs: int = 1
     seed: int = 0
+    fewshot: int = 0
     system: str | None = None
     chat_template: Switch = "auto"
     args: dict[str, str] = msgspec.field(default_factory=dict)
@@ -139,6 +142,8 @@ def _check_ranges(config: RunConfig) -> None:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
     if not -(2**63) <= config.seed < 2**63:
         raise UsageError(f"--seed {config.seed} does not fit into 64 bits")
+    if config.fewshot < 0:
+        raise UsageError(f"--fewshot must not be negative, not {config.fewshot}")
     if config.temperature is not None and not 0 <= config.temperature <= 100:
         raise UsageError(f"--temperature must lie between 0 and 100, not {config.temperature}")
     if config.top_p is not None and not 0 < config.top_p <= 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -17,10 +16,8 @@ from harness.core.spec import parse_spec
 from harness.core.task import Scorer, Task, build, make_task
 from harness.core.types import Generation, Message, Oracle, Sample
 from harness.runner.config import RunConfig
+from harness.runner.prompt import Shots, compile_prompt, render
 from harness.solvers.base import Item, Solver, Strategy
-
-if TYPE_CHECKING:
-    import jinja2
 
 
 class Planned(Struct, frozen=True):
@@ -63,9 +60,13 @@ class Plan:
         if "generate" not in self.solver.needs:
             self.notes = []  # nothing is generated, so nothing is limited
         self.draws = config.epochs * self.strategy.n
-        template = _compile(task)
+        template = compile_prompt(task)
         system = task.system if config.system is None else config.system
-        self.messages = [_render(template, system, task, sample) for sample in samples]
+        shots = Shots(task, config, template, self.solver)
+        head = (Message("system", system),) if system else ()
+        self.messages = [
+            (*head, *shots.before(sample), *render(template, task, sample)) for sample in samples
+        ]
         self.attempts = list(self._attempts())
 
     def _attempts(self) -> Iterator[Planned]:
@@ -207,36 +208,6 @@ def _generation(config: RunConfig, task: Task, backend: Backend) -> tuple[Genera
             f"{task.generation.max_tokens}, since {config.model} holds {context} in all"
         )
     return generation, notes
-
-
-def _compile(task: Task) -> jinja2.Template:
-    """Compile the task's prompt once; a template compiled per sample was others' main cost."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701  prompts are text for a model, not HTML
-        keep_trailing_newline=True,
-    )
-    try:
-        return environment.from_string(task.prompt)
-    except jinja2.TemplateSyntaxError as error:
-        raise UsageError(f"prompt of task {task.name!r}: {error}") from error
-
-
-def _render(
-    template: jinja2.Template, system: str, task: Task, sample: Sample
-) -> tuple[Message, ...]:
-    head = (Message("system", system),) if system else ()
-    if not isinstance(sample.input, str):
-        return head + sample.input
-    import jinja2
-
-    try:
-        text = template.render(input=sample.input, choices=sample.choices, metadata=sample.metadata)
-    except jinja2.UndefinedError as error:
-        raise UsageError(f"prompt of task {task.name!r}: {error}") from error
-    return (*head, Message("user", text))
 
 
 def plan_hashes(plan: Plan) -> dict[str, str]:
