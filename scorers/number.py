@@ -23,6 +23,7 @@ _EXPONENT = (
     r"(?:[eE](?P<exp>[-+−]?\d{1,3})(?![\d.])"  # 1.5e3
     r"|\s*(?:×|x|\*|·|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*\{?(?P<ten>[-+−]?\d{1,3})\}?)"  # 1.5 × 10^3
 )
+_ANY_DIGIT = re.compile(r"\d")
 _BARE = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _NUMBER = re.compile(
     rf"""

@@ -1,10 +1,12 @@
 #!/bin/sh
-# A first run, as `make demo` calls it: sh data/make/demo.sh HARNESS STORE
-# Two tasks, three baselines and the small test model, in one table. Asks nothing of the network.
+# A first run, as `make demo` calls it: sh data/make/demo.sh HARNESS STORE [LIMIT]
+# A real small model beside the small test model on LIMIT items of each of two tasks; then three baselines and the
+# test model on all items. Only the real model comes over the network, once; without it the demo goes on.
 set -eu
 
 harness=${1:-harness}
 store=${2:-results}
+limit=${3:-10}
 tasks=gsm8k,aicrypto/mcq
 
 say() { printf '%s\n' "$*"; }
@@ -12,7 +14,8 @@ say() { printf '%s\n' "$*"; }
 say "Two tasks with items of our own: gsm8k (60 word problems), aicrypto/mcq (50 choice questions)."
 say "Four models: mock:gold knows every answer and must score 100, mock:empty says nothing and must"
 say "score 0, mock:random guesses; hf:tiny is a real model of a million parameters that came along. It"
-say "tests the plumbing and is no good at either task: expect 0."
+say "tests the plumbing and is no good at either task: expect 0. First of all, where there is a network,"
+say "gguf:smollm2: 135 million parameters in 4 bits, 93 MB to fetch."
 say ""
 if [ -d "$store/runs" ]; then
     say "The store '$store' is there already: answers that it holds are reused, and no model is asked twice."
@@ -20,6 +23,16 @@ else
     say "Every attempt is kept in the store '$store'."
 fi
 say ""
+
+if "$harness" fetch smollm2 >/dev/null; then
+    say "SmolLM2 beside the test model, on $limit items of each task (an answer is cut after 200 tokens):"
+    say ""
+    "$harness" run --task "$tasks" --store "$store" --limit "$limit" --max-tokens 200 \
+        --model gguf:smollm2 --model hf:tiny
+else
+    say "SmolLM2 could not be fetched (the line above says why): the demo goes on without it."
+    say ""
+fi
 
 "$harness" run --task "$tasks" --store "$store" \
     --model mock:gold --model mock:empty --model mock:random --model hf:tiny

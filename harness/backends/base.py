@@ -45,11 +45,17 @@ class ModelIdentity(Struct, frozen=True, kw_only=True):
 
 
 class LoadOptions(Struct, frozen=True, kw_only=True):
-    """How a model is loaded; answers must not depend on `batch_size` and `device`."""
+    """How a model is loaded; answers must not depend on `batch_size` and `device`.
+
+    `max_connections`, `rpm` and `timeout` (seconds) are for models behind HTTP.
+    """
 
     dtype: str = "auto"
     device: str = "auto"
     batch_size: int | None = None
+    max_connections: int | None = None
+    rpm: int | None = None
+    timeout: float | None = None
     chat_template: Literal["auto", "on", "off"] = "auto"
     on_long: Literal["error", "skip", "truncate"] = "error"
 
@@ -70,6 +76,9 @@ class Backend(Protocol):
         How many requests it likes at once.
     context_length : int or None
         Positions it can hold, None when unlimited or unknown.
+
+    A backend may also have ``max_connections: int``: above 1, that many calls of one request each
+    are made side by side, from threads.
     """
 
     identity: ModelIdentity

@@ -6,6 +6,9 @@ from harness.backends.base import Capability
 from harness.core.registry import Entry, Need
 
 _HF = "pip install -e '.[hf]' (in the checkout)"
+_GGUF = "pip install -e '.[gguf]' (in the checkout)"
+_ANTHROPIC = "pip install -e '.[anthropic]' (in the checkout)"
+_GEMINI = "pip install -e '.[gemini]' (in the checkout)"
 
 BACKENDS: tuple[Entry, ...] = (
     Entry(
@@ -19,9 +22,46 @@ BACKENDS: tuple[Entry, ...] = (
         needs=(Need("package", "torch", _HF), Need("package", "transformers", _HF)),
         summary="transformers on CPU or GPU: hf:tiny, a local folder",
     ),
+    Entry(
+        name="gguf",
+        target="harness.backends.gguf:load",
+        needs=(Need("package", "xllamacpp", _GGUF),),
+        summary="llama.cpp on CPU: gguf:smollm2, gguf:FILE.gguf",
+    ),
+    Entry(
+        name="openai",
+        target="harness.backends.openai:load",
+        summary="any OpenAI-style server: openai:NAME?base_url=…",
+    ),
+    Entry(
+        name="anthropic",
+        target="harness.backends.anthropic:load",
+        needs=(Need("package", "anthropic", _ANTHROPIC),),
+        summary="Claude models through Anthropic's package: anthropic:NAME",
+    ),
+    Entry(
+        name="gemini",
+        target="harness.backends.gemini:load",
+        # `google` is shared by many packages: asked for first, since its child cannot be without it
+        needs=(Need("package", "google", _GEMINI), Need("package", "google.genai", _GEMINI)),
+        summary="Gemini models through Google's package: gemini:NAME",
+    ),
+    Entry(
+        name="vllm",
+        target="harness.backends.vllm:load",
+        untested="never run against a real vLLM server, only against a stand-in",
+        summary="a vLLM server, with log-probabilities of options: vllm:NAME?base_url=…",
+    ),
 )
 
 CAPABILITIES: dict[str, frozenset[Capability]] = {
     "mock": frozenset({"generate", "samples", "loglikelihood"}),
     "hf": frozenset({"generate", "samples", "token_logprobs", "loglikelihood"}),
+    "gguf": frozenset(
+        {"generate", "samples", "token_logprobs", "next_token_full", "loglikelihood"}
+    ),
+    "openai": frozenset({"generate", "samples"}),
+    "anthropic": frozenset({"generate", "samples"}),
+    "gemini": frozenset({"generate", "samples"}),
+    "vllm": frozenset({"generate", "samples", "loglikelihood"}),
 }

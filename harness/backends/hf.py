@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview, plain_text
 from harness.backends.catalogue import BACKENDS, CAPABILITIES
 from harness.core.errors import MissingPackageError, UsageError, unknown
-from harness.core.resources import data
+from harness.core.resources import data, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
+
+if TYPE_CHECKING:
+    from harness.backends.hf_packed import Layout, Pair
 
 _SHIPPED = {"tiny": "tiny"}
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -99,27 +103,73 @@ class HfBackend:
         return [output for output in outputs if output is not None]
 
     def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
-        """Sum the log-probability of every continuation, one row for each."""
-        from harness.backends.hf_decode import continuation_logprobs
+        """Sum the log-probability of every continuation; see `hf_packed` for how."""
+        from harness.backends.hf_packed import score
 
+        texts = [self.render(request.messages) for request in requests]
+        items = self._split_all(
+            [(t, r.continuations) for t, r in zip(texts, requests, strict=True)]
+        )
         outputs = []
-        for request in requests:
-            text = self.render(request.messages)
-            pairs = [self.split(text, c) for c in request.continuations]
-            pairs, dropped, refusal = self._fit_pairs(pairs)
+        whole: list[tuple[Output, list[Pair]]] = []
+        for text, pairs in zip(texts, items, strict=True):
+            fitted, dropped, refusal = self._fit_pairs(pairs)
             output = Output(
                 text="",
                 prompt=text,
-                prompt_token_ids_head=tuple(pairs[0][0][:_HEAD]),
+                prompt_token_ids_head=tuple(fitted[0][0][:_HEAD]),
                 prompt_truncated=dropped,
-                usage=Usage(len(pairs[0][0]), 0),
+                usage=Usage(len(fitted[0][0]), 0),
             )
-            if refusal:
+            if not all(continuation for _, continuation in fitted):
+                output.error = "a continuation is empty: there is no token to score"
+                output.finish_reason, output.error_kind = "error", "harness"
+            elif refusal:
                 _refuse(output, refusal, self._options.on_long)
             else:
-                output.choice_logprobs = tuple(continuation_logprobs(self, pairs))
+                whole.append((output, fitted))
             outputs.append(output)
+        scores = score(self.model, [pairs for _, pairs in whole], self._layout)
+        for (output, _), scored in zip(whole, scores, strict=True):
+            output.choice_logprobs = tuple(s.logprob for s in scored)
+            output.choice_greedy = tuple(s.greedy for s in scored)
         return outputs
+
+    def loglikelihood_rolling(
+        self, texts: Sequence[str], *, add_bos: bool | None = None
+    ) -> list[float]:
+        """Give log p of whole texts, in nats.
+
+        As in lm-eval: the first token is foretold by BOS (EOS where there is none), and texts longer
+        than the context are cut into windows that share one token of context, the last window
+        reaching back as far as it can.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        add_bos : bool, optional
+            Whether the text's own tokens begin with special tokens. None: as the tokenizer does by
+            default, which is lm-eval's default and, where the tokenizer adds a BOS, counts
+            log p(BOS | BOS) into the sum. False: the text alone.
+
+        Returns
+        -------
+        list of float
+            Divide by tokens, words or bytes for the usual perplexities; 0 for a text of no tokens.
+        """
+        from harness.backends.hf_packed import score, windows
+
+        special = {} if add_bos is None else {"add_special_tokens": add_bos}
+        items = []
+        owners = []
+        for i, text in enumerate(texts):
+            for pair in windows(self._ids([text], **special)[0], self._prefix, self.context_length):
+                items.append([pair])
+                owners.append(i)
+        sums = [0.0] * len(texts)
+        for i, (scored,) in zip(owners, score(self.model, items, self._layout), strict=True):
+            sums[i] += scored.logprob
+        return sums
 
     def render(self, messages: Sequence[Message]) -> str:
         """Write messages as the text the model sees: its chat template, or turns set apart."""
@@ -133,27 +183,64 @@ class HfBackend:
 
     def encode(self, text: str) -> list[int]:
         """Encode a prompt with at most one BOS, whether template or tokenizer brings it."""
-        ids: list[int] = self.tokenizer(text)["input_ids"]
-        bos = self.tokenizer.bos_token_id
-        while bos is not None and len(ids) > 1 and ids[0] == ids[1] == bos:
-            ids = ids[1:]
-        eos = self.tokenizer.eos_token_id
-        return ids or [bos if bos is not None else eos]
+        return self._ids([text])[0] or [self._prefix]
 
     def split(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         """Split context and continuation into tokens as lm-eval does.
 
         Trailing spaces of the context move to the continuation; both are encoded together and cut
         at the length of the context's own encoding, so that a space before the answer cannot shift
-        a score.
+        a score. An empty context is BOS (EOS where there is none).
         """
-        kept = context.rstrip()
-        continuation = context[len(kept) :] + continuation
-        head = self.encode(kept)
-        whole = self.encode(kept + continuation)
-        if not kept and whole[:1] != head[:1]:
-            return head, whole  # the tokenizer adds no BOS: nothing of it stands in the whole
-        return head, whole[len(head) :] or whole[-1:]
+        return self._split_all([(context, (continuation,))])[0][0]
+
+    def _split_all(self, items: Sequence[tuple[str, Sequence[str]]]) -> list[list[Pair]]:
+        """Split many contexts with their continuations, tokenised in one go."""
+        kept = [context.rstrip() for context, _ in items]
+        heads = self._ids(kept)
+        wholes = iter(self._ids([context + c for context, cs in items for c in cs]))
+        return [
+            [self._cut(head, next(wholes)) for _ in continuations]
+            for head, (_, continuations) in zip(heads, items, strict=True)
+        ]
+
+    def _cut(self, head: list[int], whole: list[int]) -> Pair:
+        if whole == head:
+            return head or [self._prefix], []
+        if not head:
+            head = [self._prefix]
+            whole = whole if whole[0] == self._prefix else head + whole
+        if len(whole) > len(head):
+            return head, whole[len(head) :]
+        # The whole continuation merged into the last token: that token is what can be scored.
+        return whole[:-1] or [self._prefix], whole[-1:]
+
+    def _ids(self, texts: Sequence[str], **options: bool) -> list[list[int]]:
+        if not texts:
+            return []
+        found: list[list[int]] = self.tokenizer(list(texts), **options)["input_ids"]
+        bos = self.tokenizer.bos_token_id
+        for ids in found:
+            while bos is not None and len(ids) > 1 and ids[0] == ids[1] == bos:
+                del ids[0]
+        return found
+
+    @property
+    def _prefix(self) -> int:
+        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
+            if token is not None:
+                return int(token)
+        raise UsageError("the tokenizer has neither BOS nor EOS: nothing can stand for no text")
+
+    @cached_property
+    def _layout(self) -> Layout:
+        from harness.backends.hf_packed import CPU_TOKENS, GPU_TOKENS, Layout, widest_window
+
+        return Layout(
+            tokens=CPU_TOKENS if self.device == "cpu" else GPU_TOKENS,
+            rows=self._options.batch_size,
+            window=widest_window(self.model),
+        )
 
     def describe(self) -> dict[str, Any]:
         """Versions, hardware and conventions behind an answer."""
@@ -169,6 +256,7 @@ class HfBackend:
             "context_length": self.context_length,
             "batch_size": self.batch_size,
             "padding_side": "left",
+            "choice_layout": self._layout._asdict(),
             "bos": self.tokenizer.bos_token,
             "chat_template_sha256": _sha(str(self.tokenizer.chat_template))
             if self._templated
@@ -191,9 +279,7 @@ class HfBackend:
         keep = max(1, room - max_tokens)
         return self._last(ids, keep), len(ids) - keep, ""
 
-    def _fit_pairs(
-        self, pairs: list[tuple[list[int], list[int]]]
-    ) -> tuple[list[tuple[list[int], list[int]]], int, str]:
+    def _fit_pairs(self, pairs: list[Pair]) -> tuple[list[Pair], int, str]:
         """Do the same for contexts with continuations, whose last token is never fed in."""
         longest = max(len(context) + len(continuation) - 1 for context, continuation in pairs)
         room = self.context_length
@@ -255,13 +341,20 @@ def load(spec: ModelSpec, options: LoadOptions) -> HfBackend:
 def _folder(spec: ModelSpec) -> Path:
     if spec.name in _SHIPPED:
         return data(_SHIPPED[spec.name])
+    if (made := fetched(spec.name, "transformers")) is not None:
+        return made
+    if fetched(spec.name, "models") is not None:
+        raise UsageError(
+            f"hf:{spec.name} is here as a GGUF file only: `harness fetch {spec.name}` makes the "
+            f"form that hf reads (or use gguf:{spec.name})"
+        )
     folder = Path(spec.name).expanduser()
     if not folder.exists():
         raise unknown(
             "model",
             f"hf:{spec.name}",
             [f"hf:{n}" for n in _SHIPPED],
-            "or hf:FOLDER, a local folder",
+            "or hf:FOLDER, a local folder; `harness fetch` lists models to get",
         )
     if not (folder / "config.json").is_file():
         raise UsageError(f"hf:{spec.name}: the folder has no config.json, so it is no model")

@@ -1,4 +1,4 @@
-"""The decoding loop and plain log-likelihood of the `hf` backend.
+"""The decoding loop of the `hf` backend.
 
 Our own loop, because three things must hold that a general `generate` does not promise: every row
 draws from its own generator (so no answer depends on its neighbours), stop strings are found in the
@@ -175,32 +175,3 @@ def _decoded(backend: HfBackend, row: _Row, generation: Generation) -> Decoded:
     while stopped and kept and len(_text(backend, row.ids[: kept - 1])) >= len(text):
         kept -= 1
     return Decoded(text, finish, len(row.ids), tuple(row.logprobs[:kept]))
-
-
-@torch.inference_mode()
-def continuation_logprobs(
-    backend: HfBackend, pairs: Sequence[tuple[list[int], list[int]]]
-) -> list[float]:
-    """Sum log p of each continuation given its context, in nats.
-
-    Parameters
-    ----------
-    pairs : sequence of (context ids, continuation ids)
-
-    Returns
-    -------
-    list of float
-        log p(continuation | context) = sum over its tokens of log softmax, computed in fp32.
-    """
-    sums: list[float] = []
-    for start in range(0, len(pairs), backend.batch_size):
-        chunk = pairs[start : start + backend.batch_size]
-        inputs = [context + continuation[:-1] for context, continuation in chunk]
-        ids, mask = _left_pad(backend, inputs)
-        positions = (mask.cumsum(1) - 1).clamp(min=0)
-        logits = backend.model(input_ids=ids, attention_mask=mask, position_ids=positions).logits
-        for row, (_, continuation) in zip(logits, chunk, strict=True):
-            logprobs = row[-len(continuation) :].float().log_softmax(-1)
-            target = torch.tensor(continuation, device=row.device)
-            sums.append(float(logprobs.gather(1, target[:, None]).sum()))
-    return sums

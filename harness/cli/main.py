@@ -24,6 +24,8 @@ VERBS = {
     "resume": "Go on with what is missing of a run.",
     "score": "Score given outputs; no model is called.",
     "store": "Care for the store: sync, verify, rebuild, compact.",
+    "fetch": "Get small real models and data sets, or list them.",
+    "doctor": "Say what works here and what to install.",
     "export": "Write results out as CSV, JSON or Parquet.",
 }
 

@@ -85,6 +85,7 @@ def print_summaries(summaries: Sequence[Summary]) -> None:
     """Write runs as a table: score with interval, what it rests on, and every other status."""
     names = {next(iter(s.metrics), "") for s in summaries}
     shared = names.pop() if len(names) == 1 else ""
+    priced = any(s.usage["cost_usd"] for s in summaries)
     rows = []
     for s in summaries:
         name, headline = next(iter(s.metrics.items()), ("", None))
@@ -94,16 +95,22 @@ def print_summaries(summaries: Sequence[Summary]) -> None:
             "\n".join(filter(None, [s.model + _mark(s), _others(s)])),
             score if shared else f"{name} {score}",
             f"{s.n_counted} of {s.n_planned}",
+            *([_dollars(s.usage["cost_usd"])] if priced else []),
             s.status,
             short_id(s.run_id),
         ])  # fmt: skip
-    columns = ["task", "model", f"{shared or 'score'} % [95 %]", "counted", "status", "run"]
+    columns = ["task", "model", f"{shared or 'score'} % [95 %]", "counted"]
+    columns += [*(["cost USD"] if priced else []), "status", "run"]
     print_table("", columns, rows, fold=["task", "model"])
 
 
 def short_id(run_id: str) -> str:
     """Give the random part of a run id, which every verb accepts for the whole."""
     return run_id.rpartition("-")[2]
+
+
+def _dollars(cost: float | None) -> str:
+    return "–" if cost is None else f"{cost:.4g}"
 
 
 def _mark(summary: Summary) -> str:

@@ -9,6 +9,7 @@ import typer
 from harness.cli.output import ProgressBar, note, print_json, print_summaries
 from harness.runner.lifecycle import StoppedError
 from harness.runner.lifecycle import resume as resume_run
+from harness.runner.limits import Limits
 from harness.store.layout import Store
 
 
@@ -22,11 +23,22 @@ def resume(
     store: Annotated[
         str | None, typer.Option(help="The store [$HARNESS_STORE, ./results].")
     ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop at so many US dollars.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(help="Stop at so many tokens, in and out.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
-    """Go on with a run; exit code 1 when anything planned stayed open."""
+    """Go on with a run; exit code 1 when anything planned stayed open.
+
+    Limits count anew from nothing: those given here, else those that the run began with.
+    """
+    limits = Limits(max_cost=max_cost, max_time=max_time, max_total_tokens=max_total_tokens)
+    limits.check()
+    given = None if limits == Limits() else limits
     try:
-        summary = resume_run(Store.open(store, create=False), run, ProgressBar())
+        summary = resume_run(Store.open(store, create=False), run, ProgressBar(), given)
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from harness.backends.base import load, preview
-from harness.cli.output import ProgressBar, note, print_json, print_summaries, print_table
-from harness.core.errors import HarnessError, UsageError
-from harness.core.registry import Entry, expand_tasks
-from harness.runner.config import RunConfig, make_config
+from harness.backends.base import LoadOptions, load, preview
+from harness.cli.dry_run import dry_run as plan_only
+from harness.cli.jobs import Job, grouped, make_jobs
+from harness.cli.output import ProgressBar, note, print_json, print_summaries
+from harness.cli.suite import KEYS, suite_jobs
 from harness.runner.lifecycle import StoppedError, carry_out
 from harness.runner.plan import make_plan
 from harness.runner.summary import Summary
 from harness.store.layout import Store
 
 S = typer.Option  # short, since every line below is one
+Groups = dict[tuple[str, LoadOptions], list[Job]]
 
 
 def register(app: typer.Typer, line: str) -> None:
@@ -26,8 +28,16 @@ def register(app: typer.Typer, line: str) -> None:
 
 
 def run(
-    task: Annotated[list[str], S("--task", "-t", help="Task or group; several: a,b or repeated.")],
-    model: Annotated[list[str], S("--model", "-m", help="SPEC backend:name?k=v; may be repeated.")],
+    ctx: typer.Context,
+    task: Annotated[
+        list[str] | None, S("--task", "-t", help="Task or group; several: a,b or repeated.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, S("--model", "-m", help="SPEC backend:name?k=v; may be repeated.")
+    ] = None,
+    suite: Annotated[
+        Path | None, S("--suite", "-c", help="TOML file of runs; options here override it.")
+    ] = None,
     limit: Annotated[int | None, S(help="A seeded sample of N items, by item hash.")] = None,
     first: Annotated[int | None, S(help="The first N items (a biased subset).")] = None,
     ids: Annotated[str | None, S(help="Exactly these item ids, comma-separated.")] = None,
@@ -49,61 +59,87 @@ def run(
     dtype: Annotated[str, S(help="auto, fp32, bf16 or fp16.")] = "auto",
     device: Annotated[str, S(help="auto, cpu or cuda.")] = "auto",
     batch_size: Annotated[int | None, S(help="Requests at once; does not change answers.")] = None,
+    max_connections: Annotated[int | None, S(help="Requests to a server at once [16].")] = None,
+    rpm: Annotated[int | None, S(help="Requests to a server a minute, at most.")] = None,
+    timeout: Annotated[float | None, S(help="Seconds for one request to a server [600].")] = None,
     on_long: Annotated[str, S(help="Prompt too long: error, skip or truncate.")] = "error",
     errors: Annotated[str, S(help="The model's own errors count as: wrong or exclude.")] = "wrong",
     data_root: Annotated[str | None, S(help="Folder with the benchmark's own files.")] = None,
     store: Annotated[str | None, S(help="Where results go [$HARNESS_STORE, ./results].")] = None,
     fresh: Annotated[bool, S("--fresh", help="Call anew where the store has the answer.")] = False,
+    judge: Annotated[str | None, S(help="Model SPEC for tasks that a model judges.")] = None,
+    max_cost: Annotated[float | None, S(help="Stop at so many US dollars.")] = None,
+    max_time: Annotated[float | None, S(help="Stop after so many seconds.")] = None,
+    max_total_tokens: Annotated[int | None, S(help="Stop at so many tokens, in and out.")] = None,
     dry_run: Annotated[bool, S("--dry-run", help="Plan and check; call nothing.")] = False,
     json: Annotated[bool, S("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
     """Run every task on every model; exit code 1 when anything planned stayed open."""
-    options = {
-        "limit": limit, "first": first, "ids": _ids(ids),
-        "epochs": epochs, "seed": seed, "solver": solver, "strategy": strategy,
-        "fewshot": fewshot, "system": system,
-        "chat_template": chat_template, "args": pairs(arg or []), "no_data": no_data,
-        "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens,
-        "stop": tuple(stop) if stop else None, "dtype": dtype, "device": device,
-        "batch_size": batch_size, "on_long": on_long, "errors": errors, "data_root": data_root,
-        "fresh": fresh,
-    }  # fmt: skip
-    tasks = _runnable(expand_tasks(_split(task)), _split(task), data_root)
-    configs = {m: [make_config(task=t.name, model=m, **options) for t in tasks] for m in model}
+    # Whatever the signature adds to a run's options is read here, in one place.
+    asked = {name: value for name, value in locals().items() if name in KEYS}
+    if suite is None:
+        jobs = make_jobs(asked)
+    else:
+        jobs = suite_jobs(suite, {k: v for k, v in asked.items() if _is_given(ctx, k)})
+    groups = grouped(jobs)
     if dry_run:
-        return _dry_run(configs, json)
-    if len(configs) > 1:
-        _check(configs)
-    return _run_all(configs, store, json)
+        return plan_only(groups, json)
+    if len(groups) > 1:
+        _check(groups)
+    return _run_all(groups, json)
 
 
-def _check(configs: dict[str, list[RunConfig]]) -> None:
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check(groups: Groups) -> None:
     """Plan every run before the first: a wrong word for the last must not cost the first ones."""
-    for spec, of_model in configs.items():
-        with contextlib.closing(preview(spec, of_model[0].load_options())) as model:
-            for config in of_model:
-                make_plan(config, model)
+    for (spec, options), jobs in groups.items():
+        with contextlib.closing(preview(spec, options)) as model:
+            for job in jobs:
+                make_plan(job.config, model)
 
 
-def _run_all(configs: dict[str, list[RunConfig]], store: str | None, json: bool) -> int:
+def _run_all(groups: Groups, json: bool) -> int:
     """Run everything; what fails was not to be seen before.
 
     Models are loaded one after the other, so that two large ones never lie in memory together.
     """
     summaries: list[Summary] = []
+    code = 0
     try:
-        for spec, of_model in configs.items():
-            with contextlib.closing(load(spec, of_model[0].load_options())) as backend:
-                plans = [make_plan(config, backend) for config in of_model]
-                opened = Store.open(store)
-                while plans:
+        for (spec, options), jobs in groups.items():
+            if _all_at_a_limit(jobs):
+                code = 1
+                continue
+            with contextlib.closing(load(spec, options)) as backend:
+                plans = [make_plan(job.config, backend) for job in jobs]
+                stores = [Store.open(job.store) for job in jobs]
+                for job, store in zip(jobs, stores, strict=True):
                     # A plan is let go when its run is over: big ones need not lie in memory.
-                    summaries.append(carry_out(plans.pop(0), opened, ProgressBar()))
+                    plan = plans.pop(0)
+                    if _all_at_a_limit([job]):
+                        code = 1
+                    else:
+                        summaries.append(carry_out(plan, store, ProgressBar(), job.meter))
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1
     _report(summaries, json)
-    return 0 if all(s.status == "done" for s in summaries) else 1
+    return code if all(s.status == "done" for s in summaries) else 1
+
+
+def _all_at_a_limit(jobs: list[Job]) -> bool:
+    """Tell whether none of the jobs may start any more, and say so of each."""
+    reached = [job.meter.reached() for job in jobs]
+    if not all(reached):
+        return False
+    for job, why in zip(jobs, reached, strict=True):
+        note(f"{job.config.task} · {job.config.model}: not started, {why}; the same command again "
+             "does it")  # fmt: skip
+    return True
 
 
 def _report(summaries: list[Summary], json: bool) -> None:
@@ -118,69 +154,3 @@ def _report(summaries: list[Summary], json: bool) -> None:
                 f"{summary.task} · {summary.model}: {share:.0%} of the answers were cut at the "
                 "token limit; raise --max-tokens before reading the score"
             )
-
-
-def _dry_run(configs: dict[str, list[RunConfig]], json: bool) -> int:
-    rows: list[dict[str, Any]] = []
-    for spec, of_model in configs.items():
-        backend = load(spec, of_model[0].load_options())
-        for config in of_model:
-            plan = make_plan(config, backend)
-            rows.append({
-                "task": config.task, "model": spec, "items": len(plan.samples),
-                "attempts": plan.n_planned, "solver": str(plan.solver_spec),
-                "scorer": str(plan.scorer_spec), "max_tokens": plan.generation.max_tokens,
-                "most_new_tokens": plan.n_planned * plan.generation.max_tokens,
-                "notes": plan.notes,
-            })  # fmt: skip
-        backend.close()
-    if json:
-        print_json({"schema": 1, "plan": rows})
-    else:
-        columns = [name for name in rows[0] if name != "notes"]
-        print_table("Planned; nothing was called", columns, [[r[c] for c in columns] for r in rows])
-        for row in rows:
-            for text in row["notes"]:
-                note(text)
-    return 0
-
-
-def _runnable(entries: list[Entry], asked: list[str], data_root: str | None) -> list[Entry]:
-    """Drop a group's tasks that cannot run here, with a line; refuse one asked for by name."""
-    kept = []
-    for entry in entries:
-        state, why = entry.state()
-        if state != "unavailable" or (entry.needs_data and data_root):
-            kept.append(entry)
-        elif entry.name in asked:
-            raise HarnessError(f"task {entry.name!r} is unavailable: {why}")
-        else:
-            note(f"{entry.name} is skipped: {why}")
-    if not kept:
-        raise HarnessError("nothing to run: every task of the group is unavailable")
-    return kept
-
-
-def _split(values: list[str]) -> list[str]:
-    return [part.strip() for value in values for part in value.split(",") if part.strip()]
-
-
-def _ids(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    ids = tuple(_split([text]))
-    if not ids:
-        # An empty variable in a script must not run, and pay for, everything.
-        raise UsageError("--ids names no item: write --ids ID[,ID…]")
-    return ids
-
-
-def pairs(values: list[str]) -> dict[str, str]:
-    """Read repeated k=v options into a dict."""
-    found: dict[str, str] = {}
-    for value in values:
-        key, equals, rest = value.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--arg {value!r}: write k=v")
-        found[key] = rest
-    return found

@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from harness.cli.jobs import pairs
 from harness.cli.output import note, percent
-from harness.cli.run import pairs
 from harness.core.status import SCORER_FAULT
 from harness.runner.scoring import read_predictions, score_predictions, verdict
 

@@ -144,7 +144,10 @@ Request = GenerateRequest | ChoiceRequest
 
 
 class Usage(Struct, frozen=True):
-    """Tokens as counted by the backend; None where it does not say (never an estimate)."""
+    """Tokens as counted by the backend; None where it does not say (never an estimate).
+
+    `tokens_out` is all that was generated, the `tokens_reasoning` among it included.
+    """
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -168,6 +171,8 @@ class Output(Struct, kw_only=True):
         Tokens cut from the prompt (0 unless `--on-long truncate`).
     choice_logprobs : tuple of float or None
         Natural log-probability of each continuation, in the order asked.
+    choice_greedy : tuple of bool or None
+        Whether each token of a continuation is the likeliest one (lm-eval's ``is_greedy``).
     token_logprobs : tuple of float or None
         Natural log-probability of each token of `text` (what a stop string cut off is left out).
     error, error_kind : str or None
@@ -184,6 +189,7 @@ class Output(Struct, kw_only=True):
     prompt_token_ids_head: tuple[int, ...] = ()
     prompt_truncated: int = 0
     choice_logprobs: tuple[float, ...] | None = None
+    choice_greedy: tuple[bool, ...] | None = None
     token_logprobs: tuple[float, ...] | None = None
     error: str | None = None
     error_kind: ErrorKind | None = None

@@ -13,6 +13,7 @@ from harness.core.errors import UsageError
 from harness.core.errors import unknown as unknown_name
 from harness.core.status import ERROR_POLICIES
 from harness.core.task import TaskRequest
+from harness.runner.limits import Limits
 
 OnLong = Literal["error", "skip", "truncate"]
 Switch = Literal["auto", "on", "off"]
@@ -50,6 +51,9 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Generation parameters instead of the task's.
     dtype, device, batch_size
         How the model is loaded.
+    max_connections, rpm, timeout
+        Requests under way at once, started a minute at most, and seconds for one: for models
+        behind HTTP; answers do not depend on them.
     on_long : {"error", "skip", "truncate"}
         What becomes of a prompt longer than the model's context.
     errors : {"wrong", "exclude"}
@@ -58,6 +62,10 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Folder with the benchmark's own files in the upstream layout.
     fresh : bool
         Call the model even where the store has the answer.
+    judge : str or None
+        Model SPEC for scorers that ask one; no answer depends on it.
+    max_cost, max_time, max_total_tokens
+        When to stop (see `harness.runner.limits.Limits`); no answer depends on them.
     """
 
     task: str
@@ -81,10 +89,17 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dtype: str = "auto"
     device: str = "auto"
     batch_size: int | None = None
+    max_connections: int | None = None
+    rpm: int | None = None
+    timeout: float | None = None
     on_long: OnLong = "error"
     errors: Literal["wrong", "exclude"] = "wrong"
     data_root: str | None = None
     fresh: bool = False
+    judge: str | None = None
+    max_cost: float | None = None
+    max_time: float | None = None
+    max_total_tokens: int | None = None
 
     def task_request(self) -> TaskRequest:
         """The part that the task reads."""
@@ -101,8 +116,19 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             dtype=self.dtype,
             device=self.device,
             batch_size=self.batch_size,
+            max_connections=self.max_connections,
+            rpm=self.rpm,
+            timeout=self.timeout,
             chat_template=self.chat_template,
             on_long=self.on_long,
+        )
+
+    def limits(self) -> Limits:
+        """The part that says when to stop."""
+        return Limits(
+            max_cost=self.max_cost,
+            max_time=self.max_time,
+            max_total_tokens=self.max_total_tokens,
         )
 
 
@@ -130,16 +156,20 @@ def make_config(**options: Any) -> RunConfig:
     except msgspec.ValidationError as error:
         raise UsageError(f"bad option of a run: {error}") from error
     _check_ranges(config)
+    config.limits().check()
     return config
 
 
 def _check_ranges(config: RunConfig) -> None:
     if config.limit is not None and config.first is not None:
         raise UsageError("give --limit (a seeded sample) or --first, not both")
-    for name in ("limit", "first", "epochs", "max_tokens", "batch_size"):
+    for name in ("limit", "first", "epochs", "max_tokens", "batch_size",
+                 "max_connections", "rpm"):  # fmt: skip
         value = getattr(config, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    if config.timeout is not None and not 0 < config.timeout <= 86_400:
+        raise UsageError(f"--timeout must lie between 0 and 86400 seconds, not {config.timeout}")
     if not -(2**63) <= config.seed < 2**63:
         raise UsageError(f"--seed {config.seed} does not fit into 64 bits")
     if config.fewshot < 0:

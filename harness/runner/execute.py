@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct, field
 
 from harness.core.errors import HarnessError
-from harness.core.records import SCHEMA, EventRecord, SampleRecord, ScoreRecord
+from harness.core.records import SCHEMA, SampleRecord, ScoreRecord
 from harness.core.status import (
     SCORER_FAULT,
     effective_status,
     error_kind_of,
     value_counted,
 )
-from harness.core.task import Scorer
 from harness.core.types import (
     ChoiceRequest,
     ErrorKind,
     GenerateRequest,
-    Message,
     Output,
     Request,
-    Sample,
     Score,
     Status,
     Usage,
-    prompt_text,
 )
+from harness.runner.limits import Meter
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned
+from harness.runner.pool import Calls
+from harness.runner.scoring import judge
+from harness.runner.writing import (
+    call_facts,
+    event,
+    failed,
+    output_of,
+    reused_record,
+    sample_record,
+    score_record,
+)
 from harness.solvers.base import Candidate, Solving
 from harness.store.journal import Journal
 from harness.store.queries import StoredAnswer
 
 RETRIES = 2  # further attempts after a fault of harness, engine or network
 FAULTS_IN_A_ROW = 50  # so many and the run stops: something is broken for all of them
-
-_SOLVED_AS: dict[str, Status] = {
-    "length": "truncated",
-    "content_filter": "refused",
-    "timeout": "timeout",
-    "skipped": "unavailable",
-    "error": "error",
-}
-
-
-_REUSED = tuple(name for name in StoredAnswer.__struct_fields__ if name != "run_id")
 
 
 class Todo(Struct):
@@ -83,14 +82,23 @@ class Executor:
     journal : Journal
         Receives every attempt the moment it ends.
     observer : Observer
+    meter : Meter, optional
+        Shared by the runs of a command; by default the run's own limits count for it alone.
     """
 
-    def __init__(self, plan: Plan, journal: Journal, observer: Observer) -> None:
+    def __init__(
+        self, plan: Plan, journal: Journal, observer: Observer, meter: Meter | None = None
+    ) -> None:
         self.plan = plan
         self.journal = journal
         self.observer = observer
+        self.meter = meter or Meter(plan.config.limits())
+        self.meter.begin()
+        self.stopped_by: str | None = None  # the limit that was reached
+        self.n_not_started = 0
         self.n_cached = 0
         self.n_left_open = 0  # attempts that ended by no fault of the model
+        self._stopping = False
         self._faults_in_a_row = 0
         self._draws: dict[tuple[int, int], dict[int, _Draw]] = {}
 
@@ -103,9 +111,20 @@ class Executor:
             When everything fails in a row: the run stops, what is done is kept.
         """
         waiting = deque(todo)
+        # A plug-in may not know the attribute: one call at a time, in batches.
+        limit: int = getattr(self.plan.backend, "max_connections", 1)
+        try:
+            if limit > 1:
+                self._run_side_by_side(waiting, limit)
+            else:
+                self._run_in_batches(waiting)
+        finally:
+            self._keep_observed()
+
+    def _run_in_batches(self, waiting: deque[Todo]) -> None:
         active: list[_Active] = []
         while waiting or active:
-            while waiting and len(active) < self.plan.backend.batch_size:
+            while self._may_start(waiting) and len(active) < self.plan.backend.batch_size:
                 todo_now = waiting.popleft()
                 one = _Active(todo_now, self._solving(todo_now.planned))
                 if self._advance(one, None, waiting):
@@ -113,16 +132,68 @@ class Executor:
             if active:
                 active = self._step(active, waiting)
 
+    def _run_side_by_side(self, waiting: deque[Todo], limit: int) -> None:
+        """Keep single requests under way in threads; solve, score and journal here as they end."""
+        calls = Calls(self._call_one, limit)
+        try:
+            while waiting or calls.n_under_way:
+                while self._may_start(waiting) and calls.free:
+                    todo_now = waiting.popleft()
+                    one = _Active(todo_now, self._solving(todo_now.planned))
+                    self._go_on(one, None, waiting, calls)
+                if calls.n_under_way:
+                    for one, answer in calls.ended():
+                        self._go_on(one, answer.result(), waiting, calls)
+        except (HarnessError, KeyboardInterrupt):
+            # Answers that are here are paid for: keep them before the run stops.
+            self._stopping = True
+            for one, answer in calls.ended(block=False):
+                with contextlib.suppress(HarnessError):
+                    self._go_on(one, answer.result(), waiting, calls)
+            raise
+        finally:
+            calls.stop()
+
+    def _go_on(
+        self,
+        one: _Active,
+        output: Output | None,
+        waiting: deque[Todo],
+        calls: Calls[_Active, Output],
+    ) -> None:
+        if output is not None:
+            one.outputs.append(output)
+        if self._advance(one, output, waiting) and not self._stopping:
+            calls.start(one)
+
+    def _call_one(self, one: _Active) -> Output:
+        assert one.request is not None
+        return self._call([one.request])[0]
+
+    def _may_start(self, waiting: deque[Todo]) -> bool:
+        """Tell whether there is more to start; at a limit what waits is left for `resume`."""
+        if waiting and (reached := self.meter.reached()):
+            self.stopped_by = reached
+            self.n_not_started += len(waiting)
+            waiting.clear()
+        return bool(waiting)
+
+    def _keep_observed(self) -> None:
+        """Journal what a server was seen to do beside answering: names it gave, retries."""
+        observed: dict[str, int] = getattr(self.plan.backend, "observed", dict)()
+        if observed:
+            with contextlib.suppress(HarnessError):  # must not hide why the run stops
+                self.journal.append(event(self.journal.run_id, "backend", observed))
+
     def reuse(self, planned: Planned, answer: StoredAnswer) -> None:
         """Take an answer of an earlier run: journaled again, marked with the run that paid."""
         self.n_cached += 1
         sample = self.plan.samples[planned.index]
-        fields = {name: getattr(answer, name) for name in _REUSED}
-        record = SampleRecord(
-            seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA, item_id=sample.item_id,
-            epoch=planned.epoch, attempt=1, key=planned.key, reused_from=answer.run_id, **fields,
-        )  # fmt: skip
-        self._write(Todo(planned), record)
+        record = reused_record(self.journal.run_id, planned, sample, answer)
+        if record.status in ("unscored", "truncated") and self._may_not_judge():
+            self.journal.append(record)
+        else:
+            self._write(Todo(planned), record)
 
     def restore(self, planned: Planned, record: SampleRecord, score: Score | None) -> None:
         """Remember a draw that an earlier part of the run made, for the strategy to choose from."""
@@ -130,7 +201,16 @@ class Executor:
 
     def score_again(self, planned: Planned, record: SampleRecord) -> None:
         """Score an output that is stored already (the run ended between output and verdict)."""
-        self._score(planned, record)
+        if not self._may_not_judge():
+            self._score(planned, record)
+
+    def _may_not_judge(self) -> bool:
+        """Tell whether a limit forbids to judge what is there already; `resume` judges it later."""
+        reached = self.meter.reached() if self.plan.judge else None
+        if reached:
+            self.stopped_by = reached
+            self.n_not_started += 1
+        return reached is not None
 
     def _solving(self, planned: Planned) -> Solving:
         # A generator around it, so that whatever goes wrong on the way to the first request is
@@ -154,9 +234,13 @@ class Executor:
         except Exception as error:  # noqa: BLE001  a fault of the harness must stay visible per item
             answer = failed(error, "harness")
         if one.outputs and answer is not one.outputs[0]:
-            answer.usage = _total([o.usage for o in one.outputs])
-            answer.latency_s = sum(o.latency_s or 0.0 for o in one.outputs)
-        self._end(one.todo, answer, waiting)
+            # A copy: the output of the last turn stays what that turn was.
+            answer = msgspec.structs.replace(
+                answer,
+                usage=_total([o.usage for o in one.outputs]),
+                latency_s=sum(o.latency_s or 0.0 for o in one.outputs),
+            )
+        self._end(one.todo, answer, waiting, one.outputs)
         return False
 
     def _step(self, active: list[_Active], waiting: deque[Todo]) -> list[_Active]:
@@ -194,11 +278,17 @@ class Executor:
                 output.latency_s = share
         return outputs
 
-    def _end(self, todo: Todo, output: Output, waiting: deque[Todo]) -> None:
+    def _end(
+        self, todo: Todo, output: Output, waiting: deque[Todo], calls: Sequence[Output]
+    ) -> None:
         planned = todo.planned
         sample = self.plan.samples[planned.index]
         messages = self.plan.messages[planned.index]
         record = sample_record(self.journal.run_id, planned, sample, output, messages, todo.attempt)
+        usage = (record.tokens_in, record.tokens_out, record.tokens_reasoning)
+        record.cost_usd = self.plan.card.cost(*usage)
+        if record.tokens_in is not None or record.status not in ("unavailable", "error"):
+            self._count(record.tokens_in, record.tokens_out, record.cost_usd)
         fault = record.status == "error" and record.error_kind != "model"
         if not fault:
             self._faults_in_a_row = 0
@@ -206,15 +296,22 @@ class Executor:
             # Retries come one after the other at the end: they say nothing about the other items.
             self._faults_in_a_row += 1
         if fault and todo.attempt % (RETRIES + 1):
-            self.journal.append(record)
+            self._keep(record, calls)
             waiting.append(Todo(planned, todo.attempt + 1))
         else:
-            self._write(todo, record)
+            self._write(todo, record, calls)
         if self._faults_in_a_row >= FAULTS_IN_A_ROW:
             raise HarnessError(f"stopped after {FAULTS_IN_A_ROW} faults in a row: {record.error}")
 
-    def _write(self, todo: Todo, record: SampleRecord) -> None:
+    def _keep(self, record: SampleRecord, calls: Sequence[Output]) -> None:
+        """Journal an attempt and, where it took several turns, each of its model calls."""
         self.journal.append(record)
+        for turn, output in enumerate(calls if len(calls) > 1 else ()):
+            what = call_facts(turn, output)
+            self.journal.append(event(self.journal.run_id, "model_call", what, about=record))
+
+    def _write(self, todo: Todo, record: SampleRecord, calls: Sequence[Output] = ()) -> None:
+        self._keep(record, calls)
         if record.status in ("unscored", "truncated"):
             self._score(todo.planned, record)
         else:
@@ -224,9 +321,17 @@ class Executor:
     def _score(self, planned: Planned, record: SampleRecord) -> None:
         score = judge(self.plan.scorer, self.plan.samples[planned.index], output_of(record))
         self.journal.append(score_record(self.plan, record, score))
+        for call in self.plan.judge.take_calls() if self.plan.judge else ():
+            used = msgspec.to_builtins(call)
+            self.journal.append(event(self.journal.run_id, "judge_call", used, about=record))
+            self._count(call.tokens_in, call.tokens_out, call.cost_usd)
         status = effective_status(record.status, score.status)
         self._tell(status, error_kind_of(score.reason), score.value)
         self._draw(planned, record, score)
+
+    def _count(self, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
+        if warning := self.meter.add(tokens_in, tokens_out, cost):
+            self.observer.note(warning)
 
     def _tell(self, status: Status, kind: ErrorKind | None, value: float | None) -> None:
         self.n_left_open += _is_open(status, kind)
@@ -294,105 +399,3 @@ def _total(usages: Sequence[Usage]) -> Usage:
     """Add up the calls of one attempt; what one of them does not say is not known of the sum."""
     columns = [[getattr(usage, name) for usage in usages] for name in Usage.__struct_fields__]
     return Usage(*(None if None in column else sum(column) for column in columns))
-
-
-def failed(error: Exception, kind: ErrorKind) -> Output:
-    """Make the output of a call that raised."""
-    return Output(
-        text="", finish_reason="error", error=f"{type(error).__name__}: {error}", error_kind=kind
-    )
-
-
-def sample_record(
-    run_id: str,
-    planned: Planned,
-    sample: Sample,
-    output: Output,
-    messages: tuple[Message, ...],
-    attempt: int,
-) -> SampleRecord:
-    """Make the journal's record of one attempt."""
-    status: Status = _SOLVED_AS.get(output.finish_reason, "unscored")
-    usage = output.usage
-    latency = output.latency_s
-    return SampleRecord(
-        seq=0,
-        ts="",
-        run_id=run_id,
-        schema=SCHEMA,
-        item_id=sample.item_id,
-        epoch=planned.epoch,
-        attempt=attempt,
-        key=planned.key,
-        status=status,
-        prompt=output.prompt if output.prompt is not None else prompt_text(messages),
-        output=output.text,
-        error_kind=(output.error_kind or "model") if status == "error" else None,
-        error=output.error,
-        finish_reason=output.finish_reason,
-        reasoning=output.reasoning,
-        tokens_in=usage.tokens_in,
-        tokens_out=usage.tokens_out,
-        tokens_reasoning=usage.tokens_reasoning,
-        prompt_ids_head=output.prompt_token_ids_head,
-        prompt_truncated=output.prompt_truncated,
-        choice_logprobs=output.choice_logprobs,
-        latency_ms=None if latency is None else round(latency * 1e3, 3),
-    )
-
-
-def output_of(record: SampleRecord) -> Output:
-    """Make the output again that a stored record holds, for scoring without a call."""
-    return Output(
-        text=record.output,
-        finish_reason=record.finish_reason or "stop",
-        reasoning=record.reasoning,
-        choice_logprobs=record.choice_logprobs,
-    )
-
-
-def judge(scorer: Scorer, sample: Sample, output: Output) -> Score:
-    """Score one output; a scorer that raises is the harness's fault, not a wrong answer."""
-    try:
-        score = scorer(sample, output)
-        if not isinstance(score, Score):
-            raise TypeError(f"the scorer returned a {type(score).__name__}, no Score")
-    except Exception as error:  # noqa: BLE001  whatever a scorer raises must stay visible per item
-        return Score(
-            value=None,
-            status="error",
-            reason=SCORER_FAULT,
-            explanation=f"{type(error).__name__}: {error}",
-        )
-    return score
-
-
-def score_record(
-    plan: Plan, record: SampleRecord, score: Score, replaces: int | None = None
-) -> ScoreRecord:
-    """Make the journal's record of one verdict."""
-    return ScoreRecord(
-        seq=0,
-        ts="",
-        run_id=record.run_id,
-        schema=SCHEMA,
-        item_id=record.item_id,
-        epoch=record.epoch,
-        attempt=record.attempt,
-        scorer=str(plan.scorer_spec),
-        scorer_version=plan.scorer_entry.version,
-        metric=plan.task.metric,
-        status=score.status,
-        value=score.value,
-        passed=score.passed,
-        answer=score.answer,
-        explanation=score.explanation,
-        reason=score.reason,
-        metrics=dict(score.metrics),
-        replaces=replaces,
-    )
-
-
-def event(run_id: str, kind: str, data: Mapping[str, object]) -> EventRecord:
-    """Make the journal's record of something worth keeping that is no verdict."""
-    return EventRecord(seq=0, ts="", run_id=run_id, schema=SCHEMA, kind=kind, data=dict(data))

@@ -25,10 +25,12 @@ from harness.core.status import SCORER_FAULT
 from harness.core.types import Score
 from harness.runner.config import RunConfig
 from harness.runner.environment import environment
-from harness.runner.execute import Executor, Todo, event
+from harness.runner.execute import Executor, Todo
+from harness.runner.limits import Limits, Meter
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan, plan_hashes
 from harness.runner.summary import Summary, summaries, summarise
+from harness.runner.writing import event
 from harness.store.care import pack_run
 from harness.store.ingest import Ingester, refresh, sync
 from harness.store.journal import Journal, read_records
@@ -74,14 +76,18 @@ def start(
             mine.close()
 
 
-def carry_out(plan: Plan, store: Store, observer: Observer | None = None) -> Summary:
-    """Carry out a plan as a new run; see `start`."""
+def carry_out(
+    plan: Plan, store: Store, observer: Observer | None = None, meter: Meter | None = None
+) -> Summary:
+    """Carry out a plan as a new run; see `start`. A meter may count for several runs."""
     observer = observer or Observer()
     run_id = new_run_id()
+    if plan.judge:
+        plan.judge.open()
     earlier = {} if plan.config.fresh else _earlier_answers(plan, store)
     with Journal(store.journal(run_id), run_id) as journal:
         journal.append(run_started(plan, run_id))
-        executor = Executor(plan, journal, observer)
+        executor = Executor(plan, journal, observer, meter)
         todo = [Todo(planned) for planned in plan.attempts if planned.key not in earlier]
         _drive(executor, store, todo, earlier)
     # Memory: the plan is done with, and the summary is read from the store anyway.
@@ -90,11 +96,17 @@ def carry_out(plan: Plan, store: Store, observer: Observer | None = None) -> Sum
     return summarise(store, run_id)
 
 
-def resume(store: Store, run_id: str, observer: Observer | None = None) -> Summary:
+def resume(
+    store: Store,
+    run_id: str,
+    observer: Observer | None = None,
+    limits: Limits | None = None,
+) -> Summary:
     """Go on with what is missing of a run.
 
     Only attempts without an answer are made; an attempt that ended in a fault of the harness,
-    engine or network is made again; an output without a verdict is scored.
+    engine or network is made again; an output without a verdict is scored. The run's limits count
+    anew from nothing, unless others are given.
 
     Raises
     ------
@@ -103,14 +115,18 @@ def resume(store: Store, run_id: str, observer: Observer | None = None) -> Summa
     """
     observer = observer or Observer()
     path = store.journal(run_id := find_run(store, run_id))
-    done = _Done(read_records(path), run_id)
-    config = msgspec.convert(done.started.config, RunConfig)
+    before = _Done(read_records(path), run_id)
+    config = msgspec.convert(before.started.config, RunConfig)
     backend = load(config.model, config.load_options())
     try:
         plan = make_plan(config, backend)
-        _same_plan(plan, done)
+        _same_plan(plan, before)
+        if plan.judge:
+            plan.judge.open()
         with Journal(path, run_id) as journal:
-            executor = Executor(plan, journal, observer)
+            # Read again under the run's lock: another process may have gone on with it meanwhile.
+            done = _Done(read_records(path), run_id)
+            executor = Executor(plan, journal, observer, Meter(limits or config.limits()))
             todo, unscored = done.missing(plan)
             found = {"missing": len(todo), "unscored": len(unscored)}
             journal.append(event(run_id, "resumed", found))
@@ -164,6 +180,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
         errors=plan.config.errors,
         config=msgspec.to_builtins(plan.config),
         identity={
+            **plan.card.facts(),
             **msgspec.to_builtins(identity),
             **backend.describe(),
             "variant_id": identity.variant_id,
@@ -174,6 +191,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
             **task.info,
             "metric": task.metric,
             "generation": msgspec.to_builtins(plan.generation),
+            "judge": msgspec.to_builtins(plan.judge.identity) if plan.judge else None,
             **hashes,
         },
         environment=environment(),
@@ -267,7 +285,15 @@ def _drive(
     finally:
         gc.unfreeze()
         observer.ended()
+        if plan.judge:
+            plan.judge.close()
     ingester.stop()
+    if executor.stopped_by:
+        made = plan.n_planned - executor.n_not_started
+        observer.note(
+            f"{label}: {executor.stopped_by}; {made} of {plan.n_planned} attempts are there, go on "
+            f"with: {resume_command}"
+        )
 
 
 def _finished(executor: Executor, seconds: float) -> RunFinished:
@@ -276,7 +302,7 @@ def _finished(executor: Executor, seconds: float) -> RunFinished:
         ts="",
         run_id=executor.journal.run_id,
         schema=SCHEMA,
-        status="partial" if executor.n_left_open else "done",
+        status="partial" if executor.n_left_open or executor.n_not_started else "done",
         seconds=round(seconds, 3),
         cached=executor.n_cached,
     )

@@ -11,12 +11,14 @@ from msgspec import Struct
 from harness.backends.base import Backend, require
 from harness.core.errors import UsageError, unknown
 from harness.core.keys import AttemptKeys, seed_of, sha256_of
+from harness.core.models import card_of
 from harness.core.registry import Entry, find
 from harness.core.spec import parse_spec
 from harness.core.task import Scorer, Task, build, make_task
 from harness.core.types import Generation, Message, Oracle, Sample
 from harness.runner.config import RunConfig
-from harness.runner.prompt import Shots, compile_prompt, render
+from harness.runner.judging import Judge, build_scorer, wants_judge
+from harness.runner.prompt import Prompt, Shots
 from harness.solvers.base import Item, Solver, Strategy
 
 
@@ -37,13 +39,15 @@ class Plan:
         self.config = config
         self.task = task
         self.backend = backend
+        self.card = card_of(config.model)
         self.samples = samples
         self.solver_spec = parse_spec(config.solver or task.solver)
         self.solver_entry: Entry = find("solvers", self.solver_spec.name)
         self.solver: Solver = build("solvers", str(self.solver_spec))
         self.scorer_spec = parse_spec(task.scorer)
         self.scorer_entry: Entry = find("scorers", self.scorer_spec.name)
-        self.scorer: Scorer = build("scorers", task.scorer)
+        self.judge = Judge(config.judge) if config.judge and wants_judge(task.scorer) else None
+        self.scorer: Scorer = build_scorer(task.scorer, self.judge)
         self.strategy: Strategy = build("strategies", config.strategy)
         for capability in self.solver.needs:
             require(backend, capability, f"solver {self.solver_spec.name!r}")
@@ -59,13 +63,15 @@ class Plan:
         self.generation, self.notes = _generation(config, task, backend)
         if "generate" not in self.solver.needs:
             self.notes = []  # nothing is generated, so nothing is limited
+        if config.judge and self.judge is None:
+            self.notes.append(f"{task.name}: no judge is asked here, so --judge changes nothing")
         self.draws = config.epochs * self.strategy.n
-        template = compile_prompt(task)
+        prompt = Prompt(task)
         system = task.system if config.system is None else config.system
-        shots = Shots(task, config, template, self.solver)
+        shots = Shots(task, config, prompt, self.solver)
         head = (Message("system", system),) if system else ()
         self.messages = [
-            (*head, *shots.before(sample), *render(template, task, sample)) for sample in samples
+            (*head, *shots.before(sample), *prompt.turns(sample)) for sample in samples
         ]
         self.attempts = list(self._attempts())
 

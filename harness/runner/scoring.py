@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError, unknown
-from harness.core.task import Scorer, TaskRequest, build, make_task
-from harness.core.types import Output, Score
-from harness.runner.execute import judge
+from harness.core.status import SCORER_FAULT
+from harness.core.task import Scorer, TaskRequest, make_task
+from harness.core.types import Output, Sample, Score
+from harness.runner.judging import build_scorer
 
 
 class Prediction(Struct):
@@ -77,7 +78,7 @@ def score_predictions(
         data_root=Path(data_root) if data_root else None, seed=seed, args=dict(args or {})
     )
     made = make_task(task, request)
-    scorer: Scorer = build("scorers", made.scorer)
+    scorer: Scorer = build_scorer(made.scorer)
     samples = {sample.item_id: sample for sample in made.samples}
     scores = []
     for number, row in enumerate(predictions, 1):
@@ -134,3 +135,19 @@ def _prediction(row: Mapping[str, Any] | Prediction, number: int) -> Prediction:
         return msgspec.convert(dict(row), Prediction)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise UsageError(f"prediction {number}: {error}") from error
+
+
+def judge(scorer: Scorer, sample: Sample, output: Output) -> Score:
+    """Score one output; a scorer that raises is the harness's fault, not a wrong answer."""
+    try:
+        score = scorer(sample, output)
+        if not isinstance(score, Score):
+            raise TypeError(f"the scorer returned a {type(score).__name__}, no Score")
+    except Exception as error:  # noqa: BLE001  whatever a scorer raises must stay visible per item
+        return Score(
+            value=None,
+            status="error",
+            reason=SCORER_FAULT,
+            explanation=f"{type(error).__name__}: {error}",
+        )
+    return score

@@ -1,5 +1,6 @@
 """`make demo` does what it says, twice, and each command that it ends with works."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -7,16 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.resources import fetched
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "data/make/demo.sh"
 TASKS = {"gsm8k", "aicrypto/mcq"}
 PROGRAM = Path(sys.executable).with_name("harness")
 
 
-def call(*command):
+# Where the model has not been fetched, this is the demo without a network.
+REAL = fetched("smollm2") is not None
+
+
+def call(*command, **environment):
     return subprocess.run(
-        [str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+        [str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +34,9 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def demos(store):
-    return [call("sh", SCRIPT, PROGRAM, store) for _ in range(2)]
+    # A limit of 2: a real model is slow, and this is about the demo.
+    network = {} if REAL else {"PIP_NO_INDEX": "1"}
+    return [call("sh", SCRIPT, PROGRAM, store, "2", **network) for _ in range(2)]
 
 
 def rows(demo):
@@ -35,11 +45,13 @@ def rows(demo):
     return {tuple(line[:2]): line for line in lines if line and line[0] in TASKS and len(line) > 6}
 
 
-def test_one_table_holds_two_tasks_and_four_models(demos):
+def test_the_tables_hold_two_tasks_and_every_model(demos):
     first, _ = demos
     assert first.returncode == 0, first.stderr
     table = rows(first)
-    models = ("mock:gold", "mock:empty", "mock:random", "hf:tiny")
+    models = ["mock:gold", "mock:empty", "mock:random", "hf:tiny"]
+    if REAL:
+        models.append("gguf:smollm2")
     assert set(table) == {(task, model) for task in TASKS for model in models}
     for task in TASKS:
         assert "100.0" in table[task, "mock:gold"]
@@ -61,7 +73,9 @@ def test_each_command_that_it_ends_with_works(demos, store):
     for command in commands:
         done = call(*command)
         assert done.returncode == 0, done.stderr
-    assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == 18
+    assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == (
+        26 if REAL else 18
+    )
 
 
 def test_it_is_plain_sh_and_needs_no_development_tools():
@@ -77,3 +91,12 @@ def test_a_demo_that_fails_says_so(tmp_path):
     blocked.write_text("not a folder", encoding="utf-8")
     assert call("sh", SCRIPT, PROGRAM, blocked / "store").returncode == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_a_network_it_goes_on_and_says_so(demos, store, tmp_path):
+    away = {"PIP_NO_INDEX": "1", "HARNESS_DATA": str(tmp_path / "data")}
+    done = call("sh", SCRIPT, PROGRAM, store, "2", **away)
+    assert done.returncode == 0, done.stderr
+    assert "the demo goes on without it" in done.stdout
+    assert done.stderr.count("cannot get smollm2") == 1
+    assert not [row for row in rows(done) if row[1] == "gguf:smollm2"]

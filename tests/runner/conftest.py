@@ -9,7 +9,7 @@ import pytest
 
 from harness.backends.base import ModelIdentity, load
 from harness.core import registry
-from harness.core.records import SampleRecord, ScoreRecord
+from harness.core.records import EventRecord, SampleRecord, ScoreRecord
 from harness.core.task import Task
 from harness.core.types import Generation, Output, Sample, Score, Usage
 from harness.runner.config import make_config
@@ -84,6 +84,10 @@ class House:
     def records(self, run_id: str) -> list[SampleRecord]:
         every = read_records(self.store.journal(run_id))
         return [r for r in every if isinstance(r, SampleRecord)]
+
+    def events(self, run_id: str) -> list[EventRecord]:
+        every = read_records(self.store.journal(run_id))
+        return [r for r in every if isinstance(r, EventRecord)]
 
     def scores(self, run_id: str) -> list[ScoreRecord]:
         every = read_records(self.store.journal(run_id))

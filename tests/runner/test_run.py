@@ -363,6 +363,10 @@ def test_a_solver_of_two_turns(house):
     run = house.run(solver="twice")
     assert len(house.calls) == 24
     assert (run.usage["tokens_in"], run.usage["tokens_out"]) == (132, 36)
+    calls = [e for e in house.events(run.run_id) if e.kind == "model_call"]
+    turns = [(e.item_id, e.attempt, e.data["turn"], e.data["tokens_in"]) for e in calls]
+    items = [s.item_id for s in house.samples]
+    assert sorted(turns) == sorted((i, 1, t, 5 + t) for i in items for t in (0, 1))
     # What one call does not say, the sum does not say either.
     house.answer = lambda r: Output(text="x", usage=Usage(5, None if r.turn else 1))
     run = house.run(solver="twice", seed=1)
@@ -446,7 +450,7 @@ def refused(house, match, **options):
 def test_a_missing_capability_stops_before_any_call(house):
     house.continuations = lambda sample: [" 1", " 2"]
     house.capabilities = frozenset({"generate"})
-    refused(house, "needs 'loglikelihood', .*use one of: hf, mock", solver="choose")
+    refused(house, "needs 'loglikelihood', .*use one of: .*hf, mock", solver="choose")
     registry.strategy("two")(type("Two", (), {"n": 2, "__call__": lambda self, c: 0}))
     refused(house, "strategy 'two' needs 'samples'", strategy="two")
 

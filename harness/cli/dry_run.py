@@ -1,0 +1,58 @@
+"""`harness run --dry-run`: the plan and what it may cost; nothing is called."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.backends.base import LoadOptions, load
+from harness.cli.jobs import Job
+from harness.cli.output import note, print_json, print_table
+from harness.core.types import text_of
+from harness.runner.plan import Plan, make_plan
+
+CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English text; no model's tokenizer is asked
+_JUDGE = "the judge's calls are not part of this plan, and their cost not of most_cost_usd"
+
+
+def dry_run(groups: Mapping[tuple[str, LoadOptions], Sequence[Job]], json: bool) -> int:
+    """Plan everything and print it."""
+    rows: list[dict[str, Any]] = []
+    for (spec, options), jobs in groups.items():
+        with contextlib.closing(load(spec, options)) as backend:
+            rows += [_row(make_plan(job.config, backend)) for job in jobs]
+    if json:
+        print_json({"schema": 1, "plan": rows})
+        return 0
+    priced = any(row["most_cost_usd"] is not None for row in rows)
+    hidden = {"notes"} if priced else {"notes", "prompt_tokens_estimate", "most_cost_usd"}
+    columns = [name for name in rows[0] if name not in hidden]
+    print_table("Planned; nothing was called", columns, [[r[c] for c in columns] for r in rows])
+    if priced:
+        note(
+            "most_cost_usd: every answer as long as it may be, no answer of the store reused, "
+            f"prompts estimated at {CHARACTERS_A_TOKEN} characters a token"
+        )
+    for row in rows:
+        for text in row["notes"]:
+            note(text)
+    return 0
+
+
+def _row(plan: Plan) -> dict[str, Any]:
+    generates = "generate" in plan.solver.needs
+    new_tokens = plan.n_planned * plan.generation.max_tokens if generates else 0
+    prompt_tokens = plan.draws * sum(
+        math.ceil(sum(len(text_of(m)) for m in messages) / CHARACTERS_A_TOKEN)
+        for messages in plan.messages
+    )
+    return {
+        "task": plan.config.task, "model": plan.config.model, "items": len(plan.samples),
+        "attempts": plan.n_planned, "solver": str(plan.solver_spec),
+        "scorer": str(plan.scorer_spec), "max_tokens": plan.generation.max_tokens,
+        "most_new_tokens": new_tokens, "prompt_tokens_estimate": prompt_tokens,
+        "most_cost_usd": plan.card.most_cost(prompt_tokens, new_tokens),
+        "notes": plan.notes + ([f"{plan.task.name}: {_JUDGE}"] if plan.judge else []),
+    }  # fmt: skip
