@@ -118,12 +118,12 @@ def _run_all(groups: Groups, json: bool) -> int:
                 plans = [make_plan(job.config, backend) for job in jobs]
                 stores = [Store.open(job.store) for job in jobs]
                 for job, store in zip(jobs, stores, strict=True):
-                    # A plan is let go when its run is over: big ones need not lie in memory.
-                    plan = plans.pop(0)
                     if _all_at_a_limit([job]):
+                        plans.pop(0)
                         code = 1
-                    else:
-                        summaries.append(carry_out(plan, store, ProgressBar(), job.meter))
+                        continue
+                    # No name for the plan here: it is let go in there, before the summary is made.
+                    summaries.append(carry_out(plans.pop(0), store, ProgressBar(), job.meter))
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1

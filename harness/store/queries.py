@@ -61,7 +61,7 @@ class RunRow(Struct, kw_only=True):
     started, finished : datetime or None
         UTC.
     seconds : float or None
-        Wall time of the last session of the run.
+        Wall time since the run was started or last resumed.
     cached : int
         Attempts taken from earlier runs.
     config, environment : str
