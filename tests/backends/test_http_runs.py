@@ -144,10 +144,16 @@ def test_a_stopped_run_waits_for_no_request_that_hangs(bench, signum):
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"},
+        # A shell's background jobs ignore Ctrl-C and pass that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
-    bench.server.wait_for(9)  # each of the last four was started after one of the five was kept
-    process.send_signal(signum)
-    _, said = process.communicate(timeout=30)
+    try:
+        bench.server.wait_for(9)  # the last four were started after the five were kept
+        process.send_signal(signum)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.communicate()
     assert process.returncode == 1
     assert re.search(r"stopped; what is done is kept. Go on with: harness resume", said)
     assert "Traceback" not in said
