@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-MAY_SKIP = [
-    entry["files"]
-    for entry in tomllib.loads((HERE / "external.toml").read_text(encoding="utf-8"))["external"]
-]
+EXTERNAL = tomllib.loads((HERE / "external.toml").read_text(encoding="utf-8"))
+MAY_SKIP = [entry["files"] for entry in EXTERNAL["external"]]
 
 
 def forbid_skip(report):
-    """Turn a skip that tests/external.toml does not name into a failure, where CI is set."""
+    """Turn a skip into a failure where CI is set, unless what it needs cannot be had there."""
     path = report.nodeid.split("::")[0]
-    if (
-        os.environ.get("CI")
-        and report.skipped
-        and not hasattr(report, "wasxfail")
-        and not any(fnmatch(path, pattern) for pattern in MAY_SKIP)
-    ):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
-        report.outcome = "failed"
-        report.longrepr = f"{path} was skipped in CI and is not in tests/external.toml: {reason}"
+    if not os.environ.get("CI") or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    if not any(fnmatch(path, pattern) for pattern in MAY_SKIP):
+        why = "was skipped in CI and is not in tests/external.toml"
+    elif any(fnmatch(path, pattern) for pattern in EXTERNAL["fails_in_ci"]):
+        why = "was skipped in CI, where what it needs must be installed"
+    else:
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"{path} {why}: {reason}"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -85,3 +85,20 @@ def test_a_skip_that_is_not_listed_fails_in_ci(tmp_path, folder, ci, n_failures)
     assert ("not in tests/external.toml" in done.stdout) == bool(n_failures)
     assert "1 passed" in done.stdout
     assert "1 xfailed" in done.stdout
+
+
+def test_a_missing_package_fails_in_ci_though_it_is_listed(tmp_path):
+    tests = tmp_path / "tests" / "backends"
+    tests.mkdir(parents=True)
+    (tests / "test_hf.py").write_text("import pytest\npytest.importorskip('no_such_package')\n")
+    for name in ("conftest.py", "external.toml"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    for ci, said in (("true", True), ("", False)):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+            cwd=tmp_path, text=True, capture_output=True, check=False,
+            env={**os.environ, "CI": ci},
+        )  # fmt: skip
+        assert ("where what it needs must be installed" in done.stdout) == said
+        assert ("1 skipped" in done.stdout) != said
