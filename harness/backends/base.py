@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from harness.core.errors import UsageError
+from harness.core.errors import MissingPackageError, UsageError
 from harness.core.keys import sha256_of
 from harness.core.registry import entries, find
 from harness.core.spec import ModelSpec, parse_model
@@ -175,6 +175,19 @@ def preview(text: str, options: LoadOptions | None = None) -> Backend:
     module = inspect.getmodule(entry.load())
     look: BackendFactory | None = getattr(module, "preview", None)
     return look(spec, options or LoadOptions()) if look else load(text, options)
+
+
+def require_packages(backend: str) -> None:
+    """Refuse a backend whose packages are not installed.
+
+    Raises
+    ------
+    MissingPackageError
+        Naming the first one and the command that brings it.
+    """
+    for need in find("backends", backend).needs:
+        if need.missing():
+            raise MissingPackageError(f"backend {backend}", need.name, need.install)
 
 
 def plain_text(messages: Sequence[Message]) -> str:

@@ -17,11 +17,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview
-from harness.backends.catalogue import BACKENDS, CAPABILITIES
+from harness.backends.base import (
+    Capability,
+    LoadOptions,
+    ModelIdentity,
+    Preview,
+    require_packages,
+)
+from harness.backends.catalogue import CAPABILITIES
 from harness.backends.gguf_header import Header, read_header
 from harness.backends.stops import cut
-from harness.core.errors import HarnessError, MissingPackageError, UsageError, unknown
+from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.resources import data_folder, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
@@ -270,10 +276,7 @@ class GgufBackend:
 
 def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
     """Check package, file and options, and read the file's head; loads and hashes no weights."""
-    for entry in BACKENDS:
-        for need in entry.needs if entry.name == "gguf" else ():
-            if need.missing():
-                raise MissingPackageError("backend gguf", need.name, need.install)
+    require_packages("gguf")
     path = _file(spec)
     only(spec.args, _OPTIONS, f"gguf:{spec.name}")
     if options.dtype != "auto":

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.backends.base import Capability, LoadOptions, ModelIdentity, Preview, plain_text
-from harness.backends.catalogue import BACKENDS, CAPABILITIES
-from harness.core.errors import MissingPackageError, UsageError, unknown
+from harness.backends.base import (
+    Capability,
+    LoadOptions,
+    ModelIdentity,
+    Preview,
+    plain_text,
+    require_packages,
+)
+from harness.backends.catalogue import CAPABILITIES
+from harness.core.errors import UsageError, unknown
 from harness.core.resources import data, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
@@ -50,9 +57,7 @@ class HfBackend:
             model: Any = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=getattr(torch, _DTYPES[dtype]), local_files_only=True
             )
-        except (
-            Exception
-        ) as error:  # whatever torn weights or a foreign config make transformers raise
+        except Exception as error:  # torn weights or a foreign config may raise anything
             line = (
                 str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             )
@@ -300,10 +305,7 @@ class HfBackend:
 
 def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
     """Check packages, folder and options, and read the context length; loads no weights."""
-    for entry in BACKENDS:
-        for need in entry.needs if entry.name == "hf" else ():
-            if need.missing():
-                raise MissingPackageError("backend hf", need.name, need.install)
+    require_packages("hf")
     folder = _folder(spec)
     only(spec.args, _OPTIONS, f"hf:{spec.name}")
     dtype = _dtype(spec.args.get("dtype", options.dtype), "cpu")
