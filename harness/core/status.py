@@ -40,6 +40,17 @@ def error_kind_of(reason: str | None) -> ErrorKind:
     return "harness" if reason == SCORER_FAULT else "model"
 
 
+def is_open(status: Status, kind: ErrorKind | None) -> bool:
+    """Tell whether an attempt ended by no fault of the model, so that `resume` makes it again.
+
+    Examples
+    --------
+    >>> is_open("error", "network"), is_open("error", "model"), is_open("unavailable", None)
+    (True, False, True)
+    """
+    return status == "unavailable" or (status == "error" and kind not in (None, "model"))
+
+
 def value_counted(
     status: Status, error_kind: ErrorKind | None, value: float | None, policy: str = "wrong"
 ) -> float | None:

@@ -11,13 +11,8 @@ import msgspec
 from msgspec import Struct, field
 
 from harness.core.errors import HarnessError
-from harness.core.records import SCHEMA, SampleRecord, ScoreRecord
-from harness.core.status import (
-    SCORER_FAULT,
-    effective_status,
-    error_kind_of,
-    value_counted,
-)
+from harness.core.records import SampleRecord
+from harness.core.status import effective_status, error_kind_of, is_open, value_counted
 from harness.core.types import (
     ChoiceRequest,
     ErrorKind,
@@ -28,10 +23,12 @@ from harness.core.types import (
     Status,
     Usage,
 )
+from harness.runner.drawing import Draws
+from harness.runner.judging import Call
 from harness.runner.limits import Meter
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned
-from harness.runner.pool import Calls
+from harness.runner.pool import Calls, wait_for_one
 from harness.runner.scoring import judge
 from harness.runner.writing import (
     call_facts,
@@ -42,7 +39,7 @@ from harness.runner.writing import (
     sample_record,
     score_record,
 )
-from harness.solvers.base import Candidate, Solving
+from harness.solvers.base import Solving
 from harness.store.journal import Journal
 from harness.store.queries import StoredAnswer
 
@@ -64,13 +61,12 @@ class _Active(Struct):
     outputs: list[Output] = field(default_factory=list)
 
 
-class _Draw(Struct):
-    """One of the outputs that a strategy chooses from, and what choosing it would be worth."""
+class _ToScore(Struct):
+    """An output that waits for its verdict; `replaces` is the verdict that it takes the place of."""
 
-    candidate: Candidate
-    attempt: int
-    value: float | None
-    passed: bool | None
+    planned: Planned
+    record: SampleRecord
+    replaces: int | None = None
 
 
 class Executor:
@@ -100,7 +96,9 @@ class Executor:
         self.n_left_open = 0  # attempts that ended by no fault of the model
         self._stopping = False
         self._faults_in_a_row = 0
-        self._draws: dict[tuple[int, int], dict[int, _Draw]] = {}
+        self._draws = Draws(plan, journal)
+        n_judges: int = plan.judge.max_connections if plan.judge else 1
+        self._scoring = Calls(self._verdict, n_judges) if n_judges > 1 else None
 
     def run(self, todo: Iterable[Todo]) -> None:
         """Make the attempts in plan order, as many at once as the backend likes.
@@ -118,7 +116,16 @@ class Executor:
                 self._run_side_by_side(waiting, limit)
             else:
                 self._run_in_batches(waiting)
+            while self._scoring is not None and self._scoring.n_under_way:
+                self._take_scored()
+        except (HarnessError, KeyboardInterrupt):
+            # Verdicts that are here are paid for: keep them before the run stops.
+            with contextlib.suppress(HarnessError):
+                self._take_scored(block=False)
+            raise
         finally:
+            if self._scoring is not None:
+                self._scoring.stop()
             self._keep_observed()
 
     def _run_in_batches(self, waiting: deque[Todo]) -> None:
@@ -131,6 +138,7 @@ class Executor:
                     active.append(one)
             if active:
                 active = self._step(active, waiting)
+            self._take_scored(block=False)
 
     def _run_side_by_side(self, waiting: deque[Todo], limit: int) -> None:
         """Keep single requests under way in threads; solve, score and journal here as they end."""
@@ -142,8 +150,10 @@ class Executor:
                     one = _Active(todo_now, self._solving(todo_now.planned))
                     self._go_on(one, None, waiting, calls)
                 if calls.n_under_way:
-                    for one, answer in calls.ended():
+                    wait_for_one(calls, self._scoring)
+                    for one, answer in calls.ended(block=False):
                         self._go_on(one, answer.result(), waiting, calls)
+                self._take_scored(block=False)
         except (HarnessError, KeyboardInterrupt):
             # Answers that are here are paid for: keep them before the run stops.
             self._stopping = True
@@ -197,12 +207,22 @@ class Executor:
 
     def restore(self, planned: Planned, record: SampleRecord, score: Score | None) -> None:
         """Remember a draw that an earlier part of the run made, for the strategy to choose from."""
-        self._draw(planned, record, score)
+        self._draws.add(planned, record, score)
 
-    def score_again(self, planned: Planned, record: SampleRecord) -> None:
-        """Score an output that is stored already (the run ended between output and verdict)."""
+    def score_again(
+        self, planned: Planned, record: SampleRecord, replaces: int | None = None
+    ) -> None:
+        """Score an output that is stored already.
+
+        Parameters
+        ----------
+        planned : Planned
+        record : SampleRecord
+        replaces : int, optional
+            `seq` of the verdict that the new one takes the place of.
+        """
         if not self._may_not_judge():
-            self._score(planned, record)
+            self._score(_ToScore(planned, record, replaces))
 
     def _may_not_judge(self) -> bool:
         """Tell whether a limit forbids to judge what is there already; `resume` judges it later."""
@@ -313,86 +333,50 @@ class Executor:
     def _write(self, todo: Todo, record: SampleRecord, calls: Sequence[Output] = ()) -> None:
         self._keep(record, calls)
         if record.status in ("unscored", "truncated"):
-            self._score(todo.planned, record)
+            self._score(_ToScore(todo.planned, record))
         else:
             self._tell(record.status, record.error_kind, None)
-            self._draw(todo.planned, record, None)
+            self.n_left_open += self._draws.add(todo.planned, record, None)
 
-    def _score(self, planned: Planned, record: SampleRecord) -> None:
-        score = judge(self.plan.scorer, self.plan.samples[planned.index], output_of(record))
-        self.journal.append(score_record(self.plan, record, score))
-        for call in self.plan.judge.take_calls() if self.plan.judge else ():
+    def _score(self, one: _ToScore) -> None:
+        """Have an output judged: at once, or beside others where the judge answers many at once."""
+        if self._scoring is None:
+            self._scored(one, *self._verdict(one))
+            return
+        while not self._scoring.free:
+            self._take_scored()
+        self._scoring.start(one)
+
+    def _verdict(self, one: _ToScore) -> tuple[Score, list[Call]]:
+        sample = self.plan.samples[one.planned.index]
+        score = judge(self.plan.scorer, sample, output_of(one.record))
+        return score, self.plan.judge.take_calls() if self.plan.judge else []
+
+    def _take_scored(self, *, block: bool = True) -> None:
+        """Keep the verdicts that have come, waiting for one at least unless told not to."""
+        if self._scoring is not None and self._scoring.n_under_way:
+            for one, verdict in self._scoring.ended(block=block):
+                self._scored(one, *verdict.result())
+
+    def _scored(self, one: _ToScore, score: Score, calls: Sequence[Call]) -> None:
+        record = one.record
+        self.journal.append(score_record(self.plan, record, score, one.replaces))
+        for call in calls:
             used = msgspec.to_builtins(call)
             self.journal.append(event(self.journal.run_id, "judge_call", used, about=record))
             self._count(call.tokens_in, call.tokens_out, call.cost_usd)
         status = effective_status(record.status, score.status)
         self._tell(status, error_kind_of(score.reason), score.value)
-        self._draw(planned, record, score)
+        self.n_left_open += self._draws.add(one.planned, record, score)
 
     def _count(self, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
         if warning := self.meter.add(tokens_in, tokens_out, cost):
             self.observer.note(warning)
 
     def _tell(self, status: Status, kind: ErrorKind | None, value: float | None) -> None:
-        self.n_left_open += _is_open(status, kind)
+        self.n_left_open += is_open(status, kind)
         policy = self.plan.config.errors
         self.observer.finished(status, value_counted(status, kind, value, policy))
-
-    def _draw(self, planned: Planned, record: SampleRecord, score: Score | None) -> None:
-        """Collect an item's draws; when all are there, let the strategy choose one of them.
-
-        A draw that fell to a fault of the harness is not there: `resume` makes it again, and the
-        strategy chooses then.
-        """
-        n = self.plan.strategy.n
-        if n == 1:
-            return
-        status = effective_status(record.status, score.status if score else None)
-        kind = error_kind_of(score.reason) if score else record.error_kind
-        if _is_open(status, kind):
-            return
-        repeat, draw = divmod(planned.epoch, n)
-        draws = self._draws.setdefault((planned.index, repeat), {})
-        draws[draw] = _Draw(
-            Candidate(
-                text=record.output, answer=score.answer if score else None, status=record.status
-            ),
-            record.attempt,
-            value_counted(status, kind, score.value if score else None, self.plan.config.errors),
-            score.passed if score else False,
-        )
-        if len(draws) == n:
-            self._choose(planned, repeat, [draws[i] for i in range(n)])
-            del self._draws[planned.index, repeat]
-
-    def _choose(self, planned: Planned, repeat: int, draws: Sequence[_Draw]) -> None:
-        name = self.plan.config.strategy
-        verdict = ScoreRecord(
-            seq=0, ts="", run_id=self.journal.run_id, schema=SCHEMA,
-            item_id=self.plan.samples[planned.index].item_id,
-            epoch=repeat * self.plan.strategy.n, attempt=draws[0].attempt,
-            scorer=f"strategy:{name}", scorer_version="1", metric=name, status="error",
-            value=None, reason=SCORER_FAULT,
-        )  # fmt: skip
-        try:
-            chosen = self.plan.strategy([draw.candidate for draw in draws])
-            if chosen not in range(len(draws)):
-                raise ValueError(f"it chose {chosen!r} of {len(draws)} draws")
-        except Exception as error:  # noqa: BLE001  whatever a strategy raises must stay visible
-            verdict.explanation = f"{type(error).__name__}: {error}"
-            self.n_left_open += 1
-        else:
-            picked = draws[chosen]
-            verdict.status = "unscored" if picked.value is None else "scored"
-            verdict.value, verdict.passed, verdict.reason = picked.value, picked.passed, None
-            verdict.answer = picked.candidate.answer
-            verdict.explanation = f"draw {chosen} of {len(draws)}"
-        self.journal.append(verdict)
-
-
-def _is_open(status: Status, kind: ErrorKind | None) -> bool:
-    """Tell whether an attempt ended by no fault of the model, so that `resume` makes it again."""
-    return status == "unavailable" or (status == "error" and kind not in (None, "model"))
 
 
 def _total(usages: Sequence[Usage]) -> Usage:

@@ -7,6 +7,7 @@ and no model is called for them. Each verdict carries which judge gave it.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -64,7 +65,7 @@ class Judge:
         seen.close()
         self._card = card_of(spec)
         self._backend: Backend | None = None
-        self._calls: list[Call] = []
+        self._calls = threading.local()  # a thread that scores asks for its own calls only
 
     def __call__(self, messages: Sequence[Message], seed: int) -> Output:
         """Ask once, greedily; a fault of the network or engine is tried again.
@@ -108,15 +109,21 @@ class Judge:
         """Exactly which model judges."""
         return self.open().identity
 
+    @property
+    def max_connections(self) -> int:
+        """How many questions it takes at once (1 unless it answers over HTTP)."""
+        limit: int = getattr(self.open(), "max_connections", 1)
+        return limit
+
     def take_calls(self) -> list[Call]:
-        """Give the calls made since this was asked last."""
-        calls, self._calls = self._calls, []
+        """Give the calls made in this thread since it was asked last."""
+        calls: list[Call] = self._calls.__dict__.pop("made", [])
         return calls
 
     def _count(self, output: Output) -> None:
         usage = output.usage
         counts = (usage.tokens_in, usage.tokens_out, usage.tokens_reasoning)
-        self._calls.append(
+        self._calls.__dict__.setdefault("made", []).append(
             Call(
                 tokens_in=counts[0],
                 tokens_out=counts[1],

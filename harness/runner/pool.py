@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -51,6 +51,11 @@ class Calls(Generic[A, R]):
         """How many are started and not yet handed back."""
         return len(self._under_way)
 
+    @property
+    def under_way(self) -> Iterable[Future[R]]:
+        """The calls that are started and not yet handed back."""
+        return self._under_way
+
     def start(self, argument: A) -> None:
         """Start a call."""
         future: Future[R] = Future()
@@ -84,3 +89,9 @@ class Calls(Generic[A, R]):
                 future.set_exception(error)
             # A thread that waits for work must not keep the last request and answer alive.
             del work, future, argument
+
+
+def wait_for_one(*pools: Calls[Any, Any] | None) -> None:
+    """Wait until a call of any of the pools has ended; None stands for a pool that is not there."""
+    under_way = [future for pool in pools if pool is not None for future in pool.under_way]
+    wait(under_way, return_when=FIRST_COMPLETED)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from harness.core.errors import UsageError, unknown
+from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.status import SCORER_FAULT
 from harness.core.task import Scorer, TaskRequest, make_task
 from harness.core.types import Output, Sample, Score
@@ -138,11 +138,19 @@ def _prediction(row: Mapping[str, Any] | Prediction, number: int) -> Prediction:
 
 
 def judge(scorer: Scorer, sample: Sample, output: Output) -> Score:
-    """Score one output; a scorer that raises is the harness's fault, not a wrong answer."""
+    """Score one output; a scorer that raises is the harness's fault, not a wrong answer.
+
+    Raises
+    ------
+    HarnessError
+        Where no output can be scored at all (the judge's key is refused, an engine is not there).
+    """
     try:
         score = scorer(sample, output)
         if not isinstance(score, Score):
             raise TypeError(f"the scorer returned a {type(score).__name__}, no Score")
+    except HarnessError:
+        raise
     except Exception as error:  # noqa: BLE001  whatever a scorer raises must stay visible per item
         return Score(
             value=None,

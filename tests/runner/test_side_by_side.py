@@ -5,10 +5,13 @@ from concurrent.futures import ALL_COMPLETED
 
 import pytest
 
+from harness.backends.base import load
 from harness.core import registry
-from harness.core.errors import HarnessError
-from harness.core.types import Message, Output
+from harness.core.errors import HarnessError, UsageError
+from harness.core.records import EventRecord, ScoreRecord
+from harness.core.types import Message, Output, Score, Usage
 from harness.runner import pool
+from harness.store.journal import read_records
 
 
 @pytest.fixture
@@ -109,3 +112,60 @@ def test_what_is_here_when_the_run_stops_is_kept(wide, monkeypatch):
     done = wide.resume(run_id)
     assert (done.status, done.n_scored) == ("done", 12)
     assert len(wide.calls) == 3 + 10
+
+
+class Bench:
+    """A judge of several seats: it answers when three questions are before it."""
+
+    def __init__(self) -> None:
+        self.meeting = threading.Barrier(3, timeout=30)
+        self.fault = None
+
+    def backend(self, spec, options):
+        made = load("mock:constant?text=yes")
+        made.max_connections = 3
+        made.generate = self.generate
+        return made
+
+    def generate(self, requests):
+        self.meeting.wait()  # passes only when three are here at the same time
+        if self.fault:
+            raise self.fault
+        return [Output(text="yes", usage=Usage(7, 1)) for _ in requests]
+
+
+@pytest.fixture
+def bench():
+    made = Bench()
+    registry.backend("bench")(made.backend)
+
+    @registry.scorer("asks")
+    def asks(judge):
+        def score(sample, output):
+            judge([Message("user", f"{sample.input} {output.text}")], 0)
+            judge([Message("user", f"Surely, {sample.input}?")], 0)
+            return Score(value=1.0, passed=True, answer=sample.item_id)
+
+        return score
+
+    return made
+
+
+@pytest.mark.parametrize("model", ["count:a", "wide:a"])
+def test_a_judge_is_asked_by_several_scorers_at_once(wide, bench, model):
+    """Each verdict keeps its own two calls, whichever thread was faster."""
+    wide.scorer = "asks"
+    run = wide.run(model, judge="bench:one")
+    assert (run.status, run.metrics["accuracy"].value) == ("done", 1.0)
+    records = list(read_records(wide.store.journal(run.run_id)))
+    answers = {r.item_id: r.answer for r in records if isinstance(r, ScoreRecord)}
+    assert answers == {s.item_id: s.item_id for s in wide.samples}
+    judged = [r.item_id for r in records if isinstance(r, EventRecord) and r.kind == "judge_call"]
+    assert sorted(judged) == sorted(2 * [s.item_id for s in wide.samples])
+
+
+def test_a_judge_whose_key_is_refused_stops_the_run_with_one_line(wide, bench):
+    wide.scorer = "asks"
+    bench.fault = UsageError("bench:one: the key was refused")
+    with pytest.raises(HarnessError, match=r"the key was refused; what is done is kept"):
+        wide.run("wide:a", judge="bench:one")
