@@ -65,6 +65,19 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def first_of(names: Sequence[str], n: int = 5) -> str:
+    """Write the first few of many names.
+
+    Examples
+    --------
+    >>> first_of(["a", "b", "c"], n=2)
+    'a, b, … (3 in all)'
+    """
+    if len(names) <= n:
+        return ", ".join(names)
+    return f"{', '.join(names[:n])}, … ({len(names)} in all)"
+
+
 def percent(metric: Metric) -> str:
     """Write a metric as a percentage with its interval, one decimal.
 

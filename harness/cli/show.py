@@ -76,9 +76,9 @@ def _show_task(name: str, data_root: str | None, json: bool) -> None:
 
 def _show_run(name: str, store: str | None, json: bool) -> None:
     from harness.runner.inspect import started
-    from harness.runner.lifecycle import find_run
     from harness.runner.summary import summarise
     from harness.store.ingest import refresh
+    from harness.store.layout import find_run
 
     opened = Store.open(store, create=False)
     run_id = find_run(opened, name)
@@ -98,7 +98,7 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
 
 def _show_sample(name: str, item: str, epoch: int, store: str | None, json: bool) -> None:
     from harness.runner.inspect import whole_sample
-    from harness.runner.lifecycle import find_run
+    from harness.store.layout import find_run
 
     opened = Store.open(store, create=False)
     _print_one(whole_sample(opened, find_run(opened, name), item, epoch), json)

@@ -6,26 +6,23 @@ import contextlib
 import gc
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from harness.backends.base import Backend, load
-from harness.core.errors import HarnessError, UsageError, unknown
+from harness.core.errors import HarnessError
 from harness.core.keys import sample_hash
 from harness.core.records import (
     SCHEMA,
     RunFinished,
     RunStarted,
     SampleRecord,
-    ScoreRecord,
 )
-from harness.core.status import SCORER_FAULT
-from harness.core.types import Score
 from harness.runner.config import RunConfig
 from harness.runner.environment import environment
 from harness.runner.execute import Executor, Todo
+from harness.runner.history import History
 from harness.runner.limits import Limits, Meter
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan, plan_hashes
@@ -34,7 +31,7 @@ from harness.runner.writing import event
 from harness.store.care import pack_run
 from harness.store.ingest import Ingester, refresh, sync
 from harness.store.journal import Journal, read_records
-from harness.store.layout import Store, new_run_id
+from harness.store.layout import Store, find_run, new_run_id
 from harness.store.publish import snapshot
 from harness.store.queries import StoredAnswer, answers_for_keys
 
@@ -115,47 +112,30 @@ def resume(
     """
     observer = observer or Observer()
     path = store.journal(run_id := find_run(store, run_id))
-    before = _Done(read_records(path), run_id)
+    before = History(read_records(path), run_id)
     config = msgspec.convert(before.started.config, RunConfig)
     backend = load(config.model, config.load_options())
     try:
         plan = make_plan(config, backend)
-        _same_plan(plan, before)
+        before.check_items(plan)
+        before.check_keys(plan)
         if plan.judge:
             plan.judge.open()
         with Journal(path, run_id) as journal:
             # Read again under the run's lock: another process may have gone on with it meanwhile.
-            done = _Done(read_records(path), run_id)
+            done = History(read_records(path), run_id)
             executor = Executor(plan, journal, observer, Meter(limits or config.limits()))
             todo, unscored = done.missing(plan)
             found = {"missing": len(todo), "unscored": len(unscored)}
             journal.append(event(run_id, "resumed", found))
-            done.restore_draws(plan, executor)
+            for planned, record, score in done.draws_to_choose_from(plan):
+                executor.restore(planned, record, score)
             executor.n_cached = done.n_cached
             _drive(executor, store, todo, {}, unscored)
     finally:
         backend.close()
     pack_run(store, run_id)
     return summarise(store, run_id)
-
-
-def find_run(store: Store, name: str) -> str:
-    """Find a run by its id, the beginning of one, or its random part; ``last`` is the newest.
-
-    Raises
-    ------
-    UsageError
-        No such run, or several.
-    """
-    run_ids = store.run_ids()
-    if name == "last" and run_ids:
-        return run_ids[-1]
-    matches = [r for r in run_ids if r.startswith(name) or r.endswith(f"-{name}")]
-    if len(matches) == 1 or name in matches:
-        return name if name in matches else matches[0]
-    if matches:
-        raise UsageError(f"run {name!r} is ambiguous: {', '.join(matches[:5])}")
-    raise unknown("run", name, run_ids, "see `harness list runs`")
 
 
 def run_started(plan: Plan, run_id: str) -> RunStarted:
@@ -306,87 +286,3 @@ def _finished(executor: Executor, seconds: float) -> RunFinished:
         seconds=round(seconds, 3),
         cached=executor.n_cached,
     )
-
-
-class _Done:
-    """What a run's journal says is done."""
-
-    def __init__(self, records: Iterable[Any], run_id: str) -> None:
-        self.samples: dict[tuple[str, int], SampleRecord] = {}
-        self.scores: dict[tuple[str, int, int, str], ScoreRecord] = {}
-        self.n_cached = 0
-        started = None
-        for record in records:
-            if isinstance(record, RunStarted):
-                started = record
-            elif isinstance(record, SampleRecord):
-                self.samples[record.item_id, record.epoch] = record
-                self.n_cached += record.reused_from is not None
-            elif isinstance(record, ScoreRecord):
-                key = (record.item_id, record.epoch, record.attempt, record.metric)
-                self.scores[key] = record
-        if started is None:
-            raise UsageError(f"run {run_id} ended before its plan was written: start it anew")
-        self.started = started
-
-    def score_of(self, record: SampleRecord) -> ScoreRecord | None:
-        key = (record.item_id, record.epoch, record.attempt, self.started.metric)
-        score = self.scores.get(key)
-        return None if score is None or score.reason == SCORER_FAULT else score
-
-    def missing(self, plan: Plan) -> tuple[list[Todo], list[tuple[Planned, SampleRecord]]]:
-        """Give the attempts to make and the outputs to score."""
-        todo: list[Todo] = []
-        unscored: list[tuple[Planned, SampleRecord]] = []
-        for planned in plan.attempts:
-            record = self.samples.get((plan.samples[planned.index].item_id, planned.epoch))
-            if record is None:
-                todo.append(Todo(planned))
-            elif record.status == "unavailable" or (
-                record.status == "error" and record.error_kind != "model"
-            ):
-                todo.append(Todo(planned, record.attempt + 1))
-            elif record.status in ("unscored", "truncated") and self.score_of(record) is None:
-                unscored.append((planned, record))
-        return todo, unscored
-
-    def restore_draws(self, plan: Plan, executor: Executor) -> None:
-        """Hand a strategy the draws that are there, for items that it has not chosen for yet."""
-        n = plan.strategy.n
-        chosen = {
-            (score.item_id, score.epoch)
-            for score in self.scores.values()
-            if score.metric == plan.config.strategy and score.reason != SCORER_FAULT
-        }
-        for planned in plan.attempts if n > 1 else ():
-            item_id = plan.samples[planned.index].item_id
-            record = self.samples.get((item_id, planned.epoch))
-            if record is None or (item_id, planned.epoch - planned.epoch % n) in chosen:
-                continue
-            score = self.score_of(record)
-            if score is not None:
-                executor.restore(planned, record, Score(
-                    value=score.value, passed=score.passed, answer=score.answer,
-                    status=score.status, reason=score.reason,  # type: ignore[arg-type]
-                ))  # fmt: skip
-            elif record.status not in ("unscored", "truncated"):
-                executor.restore(planned, record, None)
-
-
-def _same_plan(plan: Plan, done: _Done) -> None:
-    """Refuse to go on when the task or its data changed since the run began."""
-    before = {item["item_id"]: item["content_sha256"] for item in done.started.items}
-    now = {sample.item_id: sample_hash(sample) for sample in plan.samples}
-    if done.started.task_version != plan.task.version or before != now:
-        changed = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
-        raise UsageError(
-            f"run {done.started.run_id} cannot go on: {plan.task.name} or its data changed "
-            f"({len(changed)} items, e.g. {', '.join(changed[:3]) or 'its version'}); start a new run"
-        )
-    for planned in plan.attempts:
-        record = done.samples.get((plan.samples[planned.index].item_id, planned.epoch))
-        if record is not None and record.key != planned.key:
-            raise UsageError(
-                f"run {done.started.run_id} cannot go on: its model, prompt or parameters are not "
-                "what they were; start a new run"
-            )

@@ -85,6 +85,11 @@ def summaries(store: Store, run_ids: list[str] | None = None) -> list[Summary]:
     return [_one(con, store, row) for row in queries.run_rows(con, run_ids)]
 
 
+def headline_of(summary: Summary) -> tuple[str, Metric]:
+    """Give a run's first metric by name; one without a value where nothing was scored."""
+    return next(iter(summary.metrics.items()), ("", Metric(None, None, None, "")))
+
+
 def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
     run_id = row.run_id
     counts = queries.counts(con, run_id)

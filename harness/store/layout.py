@@ -18,7 +18,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.core.errors import StoreError
+from harness.core.errors import StoreError, UsageError, unknown
 
 DEFAULT = "results"
 VARIABLE = "HARNESS_STORE"
@@ -138,3 +138,22 @@ class Store:
             for entry in os.scandir(self.runs)
             if self.journal(entry.name).exists() or self.packed_journal(entry.name).exists()
         )
+
+
+def find_run(store: Store, name: str) -> str:
+    """Find a run by its id, the beginning of one, or its random part; ``last`` is the newest.
+
+    Raises
+    ------
+    UsageError
+        No such run, or several.
+    """
+    run_ids = store.run_ids()
+    if name == "last" and run_ids:
+        return run_ids[-1]
+    matches = [r for r in run_ids if r.startswith(name) or r.endswith(f"-{name}")]
+    if len(matches) == 1 or name in matches:
+        return name if name in matches else matches[0]
+    if matches:
+        raise UsageError(f"run {name!r} is ambiguous: {', '.join(matches[:5])}")
+    raise unknown("run", name, run_ids, "see `harness list runs`")

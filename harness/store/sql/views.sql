@@ -14,12 +14,13 @@ CREATE OR REPLACE MACRO value_counted(status, kind, value, policy) AS
         ELSE 0.0
     END;
 
--- The valid value of every metric of every attempt.
+-- The valid verdict of every attempt, with all its metrics: a metric that only an older verdict has is
+-- history. A strategy's verdict on its draws is another one than the scorer's on the first of them.
 CREATE OR REPLACE VIEW v_scores AS
 SELECT * FROM scores
-QUALIFY row_number() OVER (
-    PARTITION BY run_id, task_id, version, item_id, epoch, attempt, metric ORDER BY seq DESC
-) = 1;
+QUALIFY seq = max(seq) OVER (
+    PARTITION BY run_id, task_id, version, item_id, epoch, attempt, starts_with(scorer, 'strategy:')
+);
 
 -- One row an item and epoch: its latest attempt with its valid headline score.
 CREATE OR REPLACE VIEW v_attempts AS
@@ -63,14 +64,15 @@ SELECT
 FROM known k
 LEFT JOIN items i USING (task_id, version, item_id);
 
--- Every metric that was seen in a run, with the value that each attempt brings to it. A strategy's
--- verdict stands once for all the draws it chose from, so only attempts that hold one count in it.
+-- Every metric of a run: the headline, and whatever its scores brought.
+CREATE OR REPLACE VIEW v_metrics_seen AS
+SELECT DISTINCT run_id, metric, starts_with(scorer, 'strategy:') AS of_strategy FROM scores
+UNION
+SELECT run_id, metric, false FROM runs;
+
+-- The value that each attempt brings to every metric of its run. A strategy's verdict stands once for
+-- all the draws it chose from, so only attempts that hold one count in it.
 CREATE OR REPLACE VIEW v_metric_values AS
-WITH seen AS (
-    SELECT DISTINCT run_id, metric, starts_with(scorer, 'strategy:') AS of_strategy FROM scores
-    UNION
-    SELECT run_id, metric, false FROM runs
-)
 SELECT
     a.run_id, a.task_id, a.version, a.item_id, a.epoch, a.cluster_id, a.key, m.metric,
     CASE
@@ -78,7 +80,7 @@ SELECT
         ELSE value_counted(a.status, a.error_kind, s.value, a.policy)
     END AS counted
 FROM v_attempts a
-JOIN seen m USING (run_id)
+JOIN v_metrics_seen m USING (run_id)
 LEFT JOIN v_scores s
     ON s.run_id = a.run_id AND s.task_id = a.task_id AND s.version = a.version
     AND s.item_id = a.item_id AND s.epoch = a.epoch AND s.attempt = a.attempt
@@ -92,3 +94,87 @@ SELECT
 FROM v_metric_values
 GROUP BY run_id, task_id, version, item_id, metric
 HAVING count(counted) > 0;
+
+-- One row a run: how its attempts ended, and what it used itself: retries are in, answers of earlier
+-- runs are not.
+CREATE OR REPLACE VIEW v_run_totals AS
+WITH ended AS (
+    SELECT
+        run_id,
+        count(*) AS n_attempts,
+        count(*) FILTER (status = 'scored') AS n_scored,
+        count(counted) AS n_counted,
+        count(*) FILTER (status = 'error' AND coalesce(error_kind, 'model') = 'model') AS error,
+        count(*) FILTER (status = 'error' AND coalesce(error_kind, 'model') <> 'model')
+            AS error_harness,
+        count(*) FILTER (status = 'timeout') AS timeout,
+        count(*) FILTER (status = 'truncated') AS truncated,
+        count(*) FILTER (status = 'refused') AS refused,
+        count(*) FILTER (status = 'unscored') AS unscored,
+        count(*) FILTER (status = 'unavailable') AS unavailable,
+        count(*) FILTER (status = 'error' AND reason = 'no_answer') AS no_answer
+    FROM v_attempts
+    GROUP BY run_id
+), used AS (
+    SELECT
+        run_id,
+        count(reused_from) AS reused,
+        count(*) = count(reused_from) AS all_reused,
+        sum(tokens_in) FILTER (reused_from IS NULL) AS tokens_in,
+        sum(tokens_out) FILTER (reused_from IS NULL) AS tokens_out,
+        sum(cost_usd) FILTER (reused_from IS NULL) AS cost_usd
+    FROM samples
+    GROUP BY run_id
+)
+SELECT
+    e.*, u.reused,
+    CASE WHEN u.all_reused THEN 0 ELSE u.tokens_in END AS tokens_in,
+    CASE WHEN u.all_reused THEN 0 ELSE u.tokens_out END AS tokens_out,
+    CASE WHEN u.all_reused THEN 0 ELSE u.cost_usd END AS cost_usd
+FROM ended e JOIN used u USING (run_id);
+
+-- One row a run and metric: the sums that its mean and intervals need. `total` and `total_sq` are over
+-- the items' means; an item without a cluster is one by itself; `cluster_sq` is the sum over clusters of
+-- the squared sum of their items' deviations from the mean.
+CREATE OR REPLACE VIEW v_metric_totals AS
+WITH clusters AS (
+    SELECT
+        run_id, metric, count(*) AS n, sum(mean) AS total, sum(mean * mean) AS total_sq,
+        bool_and(mean IN (0, 1)) AS is_binary
+    FROM v_items_scored
+    GROUP BY run_id, metric, coalesce('c' || cluster_id, 'i' || item_id)
+), centred AS (
+    SELECT *, total - n * (sum(total) OVER of_run) / (sum(n) OVER of_run) AS deviation
+    FROM clusters
+    WINDOW of_run AS (PARTITION BY run_id, metric)
+)
+SELECT
+    m.run_id, m.metric, coalesce(sum(c.n), 0) AS n_items, sum(c.total) AS total,
+    sum(c.total_sq) AS total_sq, bool_and(c.is_binary) AS is_binary, count(c.n) AS n_clusters,
+    sum(c.deviation * c.deviation) AS cluster_sq
+FROM (SELECT DISTINCT run_id, metric FROM v_metrics_seen) m
+LEFT JOIN centred c USING (run_id, metric)
+GROUP BY m.run_id, m.metric;
+
+-- One row an item for every variant and strategy, over all their runs: the strategy's verdict where
+-- there is one, else the headline. An answer that was reused from an earlier run is the same answer: it
+-- counts once.
+CREATE OR REPLACE VIEW v_item_scores AS
+WITH verdicts AS (
+    SELECT run_id, min(metric) AS metric FROM v_metrics_seen WHERE of_strategy GROUP BY run_id
+), answers AS (
+    SELECT r.variant_id, r.strategy, v.*
+    FROM v_metric_values v
+    JOIN runs r USING (run_id)
+    LEFT JOIN verdicts USING (run_id)
+    WHERE v.counted IS NOT NULL AND v.metric = coalesce(verdicts.metric, r.metric)
+    QUALIFY row_number() OVER (
+        PARTITION BY r.variant_id, r.strategy, v.task_id, v.version, v.item_id, v.key,
+            CASE WHEN v.key IS NULL THEN v.run_id || '/' || v.epoch END
+        ORDER BY v.run_id DESC, v.epoch DESC
+    ) = 1
+)
+SELECT variant_id, strategy, task_id, version, item_id, count(*) AS n, sum(counted) AS k,
+    avg(counted) AS mean, any_value(cluster_id) AS cluster_id
+FROM answers
+GROUP BY variant_id, strategy, task_id, version, item_id;
