@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from harness.backends.base import Capability, LoadOptions
+from harness.backends.base import LoadOptions
 from harness.backends.catalogue import CAPABILITIES
-from harness.backends.http import (
-    CONNECT_TIMEOUT_S,
-    Caller,
-    Lender,
-    TransientError,
-    base_url,
-    is_local,
-    media,
-    read_key,
-)
-from harness.backends.openai import check_model, model_identity, whole, why_ended
+from harness.backends.http import CONNECT_TIMEOUT_S, Lender, TransientError, is_local, media
+from harness.backends.remote import Remote, whole
 from harness.backends.stops import cut
+from harness.backends.tools import read_calls, sent_arguments
 from harness.core.errors import MissingPackageError, UsageError
-from harness.core.spec import ModelSpec, only
+from harness.core.spec import ModelSpec
 from harness.core.types import (
     AudioPart,
-    ChoiceRequest,
     FinishReason,
     GenerateRequest,
     ImagePart,
@@ -33,23 +25,20 @@ from harness.core.types import (
     Usage,
 )
 
-DEFAULT_URL = "https://api.anthropic.com"
-KEY_ENV = "ANTHROPIC_API_KEY"
 INSTALL = "pip install -e '.[anthropic]' (in the checkout)"
-_OPTIONS = {"base_url", "key_env", "any_model", "omit", "thinking"}
 _FINISH: dict[object, FinishReason] = {
     "end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "refusal": "content_filter",
     "model_context_window_exceeded": "length", "tool_use": "tool_calls", "pause_turn": "length",
 }  # fmt: skip
 
 
-class Anthropic:
+class Anthropic(Remote):
     """A Claude model; see `load` for its SPEC."""
 
-    is_baseline = False
-    batch_size = 1
-    context_length = None
-    capabilities: frozenset[Capability] = CAPABILITIES["anthropic"]
+    backend = "anthropic"
+    default_url = "https://api.anthropic.com"
+    key_env = "ANTHROPIC_API_KEY"
+    capabilities = CAPABILITIES["anthropic"]
 
     def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
         try:
@@ -57,26 +46,16 @@ class Anthropic:
             import httpx2
         except ImportError as error:
             raise MissingPackageError("backend anthropic", "anthropic", INSTALL) from error
-        where = f"{spec.backend}:{spec.name}"
-        only(spec.args, _OPTIONS, where)
-        self.url = base_url(spec, DEFAULT_URL)
-        key, self._key_env = read_key(spec, KEY_ENV, self.url)
-        self.identity = model_identity(spec, base_url=self.url)
-        self._model = spec.name
-        self._any_model = spec.args.get("any_model") == "1"
-        self._omit = set(filter(None, spec.args.get("omit", "").split(",")))
-        self._thinking = _budget(spec.args.get("thinking"), where)
-        self.caller = Caller(f"{where} at {self.url}", key, options)
-        self.max_connections = self.caller.max_connections
+        super().__init__(spec, options, frozenset({"thinking"}))
+        self._thinking = _budget(spec.args.get("thinking"), self._where)
         self._sdk = anthropic
-        self._key = key or "none"
         self._web, self._ssl = httpx2, httpx2.create_ssl_context()
         self._clients = Lender(self._client, lambda client: client.close())
 
     def _client(self) -> Any:
         web = self._web
         return self._sdk.Anthropic(
-            api_key=self._key, base_url=self.url, max_retries=0,
+            api_key=self._key or "none", base_url=self.url, max_retries=0,
             timeout=web.Timeout(self.caller.timeout, connect=CONNECT_TIMEOUT_S),
             http_client=web.Client(
                 event_hooks={"request": [self.caller.mark]}, verify=self._ssl,
@@ -84,36 +63,20 @@ class Anthropic:
             ),
         )  # fmt: skip
 
-    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
-        """Ask for each text, one after the other; the runner calls from several threads."""
-        return [self._generate(request) for request in requests]
-
-    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
-        """Refuse: the service gives no log-probabilities."""
-        raise UsageError(f"anthropic:{self._model} gives no log-probabilities")
-
     def describe(self) -> dict[str, Any]:
         """Say which service and package; the key is nowhere."""
-        return {
-            "backend": "anthropic", "base_url": self.url, "anthropic": self._sdk.__version__,
-            "max_connections": self.max_connections, "timeout_s": self.caller.timeout,
-        }  # fmt: skip
-
-    def observed(self) -> dict[str, int]:
-        """Give calls, retries and names of models that answered since this was last asked."""
-        return self.caller.observed()
+        return super().describe() | {"anthropic": self._sdk.__version__}
 
     def close(self) -> None:
         """End all connections, those that wait for an answer too."""
-        self.caller.close()
+        super().close()
         self._clients.close()
 
     def _generate(self, request: GenerateRequest) -> Output:
         body = self._body(request)
         return self.caller.call(
-            lambda: self._send(body, request.generation.stop),
-            request.item_id, request.turn, request.seed,
-        )  # fmt: skip
+            lambda: self._send(body, request), request.item_id, request.turn, request.seed
+        )
 
     def _body(self, request: GenerateRequest) -> dict[str, Any]:
         generation = request.generation
@@ -121,8 +84,13 @@ class Anthropic:
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": generation.max_tokens,
-            "messages": [_message(m) for m in request.messages if m.role != "system"],
+            "messages": _turns([m for m in request.messages if m.role != "system"]),
         }
+        if request.tools:
+            body["tools"] = [
+                {"name": t.name, "description": t.description, "input_schema": t.parameters}
+                for t in request.tools
+            ]
         # The package knows these no longer, since newer models take none; older ones still do.
         drawing = {"temperature": 1 if self._thinking else generation.temperature}
         if generation.top_p < 1:  # both at once are refused
@@ -139,7 +107,7 @@ class Anthropic:
             body["max_tokens"] += self._thinking
         return body
 
-    def _send(self, body: dict[str, Any], stop: Sequence[str]) -> Output:
+    def _send(self, body: dict[str, Any], request: GenerateRequest) -> Output:
         sdk = self._sdk
         try:
             with self._clients.lend() as client:
@@ -155,21 +123,21 @@ class Anthropic:
             raise TransientError(text, unreached=unreached) from error
         except (sdk.APIError, ValueError) as error:  # a body that is no JSON
             raise TransientError(f"{type(error).__name__}: {error}") from error
-        check_model(
-            self.caller, self._model, getattr(reply, "model", None), any_model=self._any_model
-        )
-        return self._read(reply, stop, body["max_tokens"])
+        self._check_model(getattr(reply, "model", None))
+        return self._read(reply, request, body["max_tokens"])
 
-    def _read(self, reply: Any, stop: Sequence[str], most: int) -> Output:
+    def _read(self, reply: Any, request: GenerateRequest, most: int) -> Output:
         try:
             blocks = list(reply.content)
             text = "".join(b.text for b in blocks if b.type == "text")
             thinking = "".join(b.thinking for b in blocks if b.type == "thinking")
+            found = [(b.id, b.name, b.input) for b in blocks if b.type == "tool_use"]
         except (AttributeError, TypeError) as error:
             raise TransientError(f"the reply is not in Anthropic's form: {error!r}") from error
         usage = getattr(reply, "usage", None)
         details = getattr(usage, "output_tokens_details", None)
-        kept, stopped = cut(text, stop)
+        kept, stopped = cut(text, request.generation.stop)
+        calls = () if stopped else read_calls(found, request.turn)
         read = Usage(*whole(
             _tokens_in(usage), getattr(usage, "output_tokens", None),
             getattr(details, "thinking_tokens", None),
@@ -177,9 +145,11 @@ class Anthropic:
         known = "stop" if stopped else _FINISH.get(reply.stop_reason)
         return Output(
             text=kept,
-            finish_reason=why_ended(self.caller, known, read, most),
+            finish_reason=self._why_ended(known, read, most, called=bool(calls)),
             usage=read,
             reasoning=thinking or None,
+            tool_calls=calls,
+            native=_blocks(blocks) if calls else None,
         )
 
 
@@ -217,9 +187,45 @@ def _tokens_in(usage: Any) -> int | None:
     return counted + sum(getattr(usage, name, None) or 0 for name in cached)
 
 
-def _message(message: Message) -> dict[str, Any]:
-    role = "assistant" if message.role == "assistant" else "user"
-    return {"role": role, "content": _parts(message)}
+def _blocks(blocks: Sequence[Any]) -> str:
+    """Keep a turn as it came: thoughts are signed, and refused when they are missing or changed."""
+    # The service writes empty text at times, but takes none back.
+    whole_ones = [b.to_dict() for b in blocks if b.type != "text" or b.text.strip()]
+    return json.dumps(whole_ones, ensure_ascii=False)
+
+
+def _turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Write turns; all results of one turn's calls, and what the user adds, go into one turn."""
+    turns: list[dict[str, Any]] = []
+    after_result = False
+    for message in messages:
+        content = _content(message)
+        if not content:
+            continue  # an answer of nothing
+        if after_result and message.role != "assistant":
+            turns[-1]["content"] += content
+        else:
+            role = "assistant" if message.role == "assistant" else "user"
+            turns.append({"role": role, "content": content})
+        after_result = message.role == "tool" or (after_result and message.role == "user")
+    return turns
+
+
+def _content(message: Message) -> list[dict[str, Any]]:
+    if message.native:
+        blocks: list[dict[str, Any]] = json.loads(message.native)
+        return blocks
+    parts = _parts(message)
+    if message.role == "user":
+        return parts
+    # Blank text is refused, but models say it and tools give it back.
+    parts = [part for part in parts if part["type"] != "text" or part["text"].strip()]
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": parts}]
+    return parts + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": sent_arguments(call)}
+        for call in message.tool_calls
+    ]
 
 
 def _parts(message: Message) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, 
 
 Capability = Literal[
     "generate", "samples", "token_logprobs", "next_token_full", "loglikelihood", "logits",
-    "hidden_states",
+    "hidden_states", "tools",
 ]  # fmt: skip
 
 
@@ -78,7 +78,8 @@ class Backend(Protocol):
         Positions it can hold, None when unlimited or unknown.
 
     A backend may also have ``max_connections: int``: above 1, that many calls of one request each
-    are made side by side, from threads.
+    are made side by side, from threads. And it may have ``check(requests)``, which is shown every
+    `ChoiceRequest` of a plan and raises `UsageError` for one that it could never answer.
     """
 
     identity: ModelIdentity
@@ -225,8 +226,10 @@ def require(backend: Backend, capability: Capability, wanted_by: str) -> None:
         for name, entry in entries("backends").items()
         if capability in getattr(entry.target, "capabilities", _declared(name))
     )
+    identity = backend.identity
+    api = f" with api={identity.args['api']}" if "api" in identity.args else ""
     raise UsageError(
-        f"{wanted_by} needs {capability!r}, which backend {backend.identity.backend!r} cannot do; "
+        f"{wanted_by} needs {capability!r}, which backend {identity.backend!r} cannot do{api}; "
         f"use one of: {', '.join(able)}"
     )
 

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
-from harness.backends.base import Capability, LoadOptions
+from harness.backends.base import LoadOptions
 from harness.backends.catalogue import CAPABILITIES
-from harness.backends.http import (
-    Caller,
-    TransientError,
-    base_url,
-    is_local,
-    media,
-    read_key,
-)
-from harness.backends.openai import check_model, model_identity, whole, why_ended
+from harness.backends.http import TransientError, is_local, media
+from harness.backends.remote import Remote, whole
 from harness.backends.stops import cut
+from harness.backends.tools import answered_call, given_id, read_calls, sent_arguments
 from harness.core.errors import MissingPackageError, UsageError
-from harness.core.spec import ModelSpec, only
+from harness.core.spec import ModelSpec
 from harness.core.types import (
-    ChoiceRequest,
     FinishReason,
     GenerateRequest,
     Message,
     Output,
     TextPart,
     Usage,
+    text_of,
 )
 
-DEFAULT_URL = "https://generativelanguage.googleapis.com"
-KEY_ENV = "GEMINI_API_KEY"
 INSTALL = "pip install -e '.[gemini]' (in the checkout)"
-_OPTIONS = {"base_url", "key_env", "any_model", "omit", "thinking"}
 _REFUSED = (
     "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
     "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR",
@@ -41,15 +33,18 @@ _REFUSED = (
 _FINISH: dict[object, FinishReason] = {
     "STOP": "stop", "MAX_TOKENS": "length", **dict.fromkeys(_REFUSED, "content_filter"),
 }  # fmt: skip
+# Calls that the service could not read, or of no tool that was offered; the package leaves out
+# what the model wrote.
+_BAD_CALL = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 
 
-class Gemini:
+class Gemini(Remote):
     """A Gemini model; see `load` for its SPEC."""
 
-    is_baseline = False
-    batch_size = 1
-    context_length = None
-    capabilities: frozenset[Capability] = CAPABILITIES["gemini"]
+    backend = "gemini"
+    default_url = "https://generativelanguage.googleapis.com"
+    key_env = "GEMINI_API_KEY"
+    capabilities = CAPABILITIES["gemini"]
 
     def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
         try:
@@ -58,17 +53,8 @@ class Gemini:
             from google.genai import errors, types
         except ImportError as error:
             raise MissingPackageError("backend gemini", "google-genai", INSTALL) from error
-        where = f"{spec.backend}:{spec.name}"
-        only(spec.args, _OPTIONS, where)
-        self.url = base_url(spec, DEFAULT_URL)
-        key, self._key_env = read_key(spec, KEY_ENV, self.url)
-        self.identity = model_identity(spec, base_url=self.url)
-        self._model = spec.name
-        self._any_model = spec.args.get("any_model") == "1"
-        self._omit = set(filter(None, spec.args.get("omit", "").split(",")))
-        self._thinking = _budget(spec.args.get("thinking"), where)
-        self.caller = Caller(f"{where} at {self.url}", key, options)
-        self.max_connections = self.caller.max_connections
+        super().__init__(spec, options, frozenset({"thinking"}))
+        self._thinking = _budget(spec.args.get("thinking"), self._where)
         self._types, self._errors, self._web = types, errors, httpx2
         self._version = genai.__version__
         # One for all: a client of this package weighs 2 MB, more than its pool's slow search costs.
@@ -79,7 +65,7 @@ class Gemini:
             trust_env=not is_local(self.url),
         )  # fmt: skip
         self._client = genai.Client(
-            api_key=key or "none",
+            api_key=self._key or "none",
             vertexai=False,
             http_options=types.HttpOptions(
                 base_url=self.url,
@@ -89,35 +75,20 @@ class Gemini:
             ),
         )
 
-    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
-        """Ask for each text, one after the other; the runner calls from several threads."""
-        return [self._generate(request) for request in requests]
-
-    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
-        """Refuse: the service gives no log-probability of a given text."""
-        raise UsageError(f"gemini:{self._model} gives no log-probability of a given continuation")
-
     def describe(self) -> dict[str, Any]:
         """Say which service and package; the key is nowhere."""
-        return {
-            "backend": "gemini", "base_url": self.url, "google-genai": self._version,
-            "max_connections": self.max_connections, "timeout_s": self.caller.timeout,
-        }  # fmt: skip
-
-    def observed(self) -> dict[str, int]:
-        """Give calls, retries and names of models that answered since this was last asked."""
-        return self.caller.observed()
+        return super().describe() | {"google-genai": self._version}
 
     def close(self) -> None:
         """End all connections, those that wait for an answer too."""
-        self.caller.close()
+        super().close()
         self._http.close()
 
     def _generate(self, request: GenerateRequest) -> Output:
-        contents = [self._content(m) for m in request.messages if m.role != "system"]
+        contents = self._contents([m for m in request.messages if m.role != "system"])
         config = self._config(request)
         return self.caller.call(
-            lambda: self._send(contents, config, request.generation.stop),
+            lambda: self._send(contents, config, request),
             request.item_id, request.turn, request.seed,
         )  # fmt: skip
 
@@ -136,12 +107,49 @@ class Gemini:
             fields["system_instruction"] = [part for m in system for part in self._parts(m)]
         if self._thinking is not None:
             fields["thinking_config"] = {"thinking_budget": self._thinking}
+        if request.tools:
+            offered = [
+                self._types.FunctionDeclaration(
+                    name=t.name, description=t.description, parameters_json_schema=t.parameters
+                )
+                for t in request.tools
+            ]
+            fields["tools"] = [self._types.Tool(function_declarations=offered)]
         kept = {k: v for k, v in fields.items() if k not in self._omit}
         return self._types.GenerateContentConfig(**kept)
 
+    def _contents(self, messages: Sequence[Message]) -> list[Any]:
+        """Write turns; all results of one turn's calls go into one turn."""
+        turns: list[Any] = []
+        for role, group in groupby(enumerate(messages), key=lambda pair: pair[1].role):
+            if role == "tool":
+                results = [self._result(messages, at) for at, _ in group]
+                turns.append(self._types.Content(role="user", parts=results))
+            else:
+                turns += [self._content(message) for _, message in group]
+        return turns
+
+    def _result(self, messages: Sequence[Message], at: int) -> Any:
+        call = answered_call(messages, at)
+        answer = self._types.FunctionResponse(
+            id=given_id(call.id), name=call.name, response={"output": text_of(messages[at])}
+        )
+        return self._types.Part(function_response=answer)
+
     def _content(self, message: Message) -> Any:
+        content = self._types.Content
+        if message.native:
+            return content.model_validate_json(message.native)
         role = "model" if message.role == "assistant" else "user"
-        return self._types.Content(role=role, parts=self._parts(message))
+        if not message.tool_calls:
+            return content(role=role, parts=self._parts(message))
+        calls = [
+            self._types.Part(function_call=self._types.FunctionCall(
+                id=given_id(call.id), name=call.name, args=sent_arguments(call)
+            ))
+            for call in message.tool_calls
+        ]  # fmt: skip
+        return content(role=role, parts=(self._parts(message) if message.content else []) + calls)
 
     def _parts(self, message: Message) -> list[Any]:
         part = self._types.Part
@@ -156,7 +164,7 @@ class Gemini:
                 made.append(part.from_bytes(data=base64.b64decode(data), mime_type=kind))
         return made
 
-    def _send(self, contents: list[Any], config: Any, stop: Sequence[str]) -> Output:
+    def _send(self, contents: list[Any], config: Any, request: GenerateRequest) -> Output:
         web = self._web
         try:
             reply = self._client.models.generate_content(
@@ -172,10 +180,10 @@ class Gemini:
             raise TransientError(f"{type(error).__name__}: {error}", unreached=True) from error
         except (web.RequestError, ValueError) as error:  # a body that is no JSON, or not its form
             raise TransientError(f"{type(error).__name__}: {error}") from error
-        check_model(self.caller, self._model, reply.model_version, any_model=self._any_model)
-        return self._read(reply, stop, config.max_output_tokens)
+        self._check_model(reply.model_version)
+        return self._read(reply, request, config.max_output_tokens)
 
-    def _read(self, reply: Any, stop: Sequence[str], most: int) -> Output:
+    def _read(self, reply: Any, request: GenerateRequest, most: int) -> Output:
         usage = reply.usage_metadata
         counts = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
         tokens_in, answer, thoughts = whole(*(getattr(usage, name, None) for name in counts))
@@ -190,15 +198,25 @@ class Gemini:
         parts = (candidate.content.parts if candidate.content else None) or []
         text = "".join(p.text for p in parts if p.text and not p.thought)
         thinking = "".join(p.text for p in parts if p.text and p.thought)
-        kept, stopped = cut(text, stop)
+        found = [(c.id, c.name, c.args) for p in parts if (c := p.function_call)]
+        kept, stopped = cut(text, request.generation.stop)
+        calls = () if stopped else read_calls(found, request.turn)
         why = getattr(candidate.finish_reason, "name", None)
         known = "stop" if stopped else _FINISH.get(why)
-        return Output(
+        output = Output(
             text=kept,
-            finish_reason=why_ended(self.caller, known, read, most),
             usage=read,
             reasoning=thinking or None,
+            tool_calls=calls,
+            # As it came: thoughts are signed, and calls without their signature are refused.
+            native=candidate.content.model_dump_json(exclude_none=True) if calls else None,
         )
+        if why in _BAD_CALL and not stopped:
+            output.finish_reason, output.error_kind = "error", "model"
+            output.error = f"the model's tool call cannot be used: {why}"
+        else:
+            output.finish_reason = self._why_ended(known, read, most, called=bool(calls))
+        return output
 
 
 def load(spec: ModelSpec, options: LoadOptions) -> Gemini:

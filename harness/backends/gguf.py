@@ -7,12 +7,13 @@ can be recorded, BOS is counted, and what does not fit is noticed before it is a
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -132,6 +133,17 @@ class GgufBackend:
             An option has several tokens: llama.cpp gives no log-probability of a given text.
         """
         return [self._choose(request) for request in requests]
+
+    def check(self, requests: Iterable[ChoiceRequest]) -> None:
+        """Find options that cannot be compared, in a plan and not when their turn comes.
+
+        Raises
+        ------
+        UsageError
+            As of `loglikelihood`, naming item and option.
+        """
+        for request in requests:
+            self._options_of(self.render(request.messages), request)
 
     def _choose(self, request: ChoiceRequest) -> Output:
         text = self.render(request.messages)
@@ -274,6 +286,17 @@ class GgufBackend:
         return ids, output
 
 
+class _Unloaded(Preview, kw_only=True):
+    spec: ModelSpec
+    options: LoadOptions
+
+    def check(self, requests: Iterable[ChoiceRequest]) -> None:
+        # Only the loaded model can tell tokens. It costs a start, and is asked only when options
+        # are compared in a command of several models, whose first must not run in vain.
+        with contextlib.closing(GgufBackend(self.spec, self.options)) as model:
+            model.check(requests)
+
+
 def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
     """Check package, file and options, and read the file's head; loads and hashes no weights."""
     require_packages("gguf")
@@ -286,7 +309,9 @@ def preview(spec: ModelSpec, options: LoadOptions) -> Preview:
     header = read_header(path)
     _use_template(header, options, spec.name)
     _threads(spec, header)
-    return Preview(
+    return _Unloaded(
+        spec=spec,
+        options=options,
         identity=_identity(spec, path, header, spec.revision or ""),
         capabilities=GgufBackend.capabilities,
         context_length=_context(spec, header),

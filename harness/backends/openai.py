@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import httpx
 
-from harness.backends.base import Capability, LoadOptions, ModelIdentity, plain_text
+from harness.backends.base import LoadOptions, plain_text
 from harness.backends.catalogue import CAPABILITIES
 from harness.backends.http import (
     CONNECT_TIMEOUT_S,
     MOST_BYTES,
-    Caller,
     Lender,
     TransientError,
-    base_url,
     is_local,
     media,
-    read_key,
 )
+from harness.backends.remote import Remote, whole
 from harness.backends.stops import cut
-from harness.core.errors import HarnessError, UsageError
-from harness.core.spec import ModelSpec, only
+from harness.backends.tools import read_calls, sent_arguments
+from harness.core.errors import UsageError
+from harness.core.spec import ModelSpec
 from harness.core.types import (
     AudioPart,
-    ChoiceRequest,
     FinishReason,
     GenerateRequest,
-    Generation,
     ImagePart,
     Message,
     Output,
     TextPart,
+    Tool,
     Usage,
 )
 
-DEFAULT_URL = "https://api.openai.com/v1"
-KEY_ENV = "OPENAI_API_KEY"
 STOPS_SENT = 4  # OpenAI takes no more; all of them are enforced here
-_OPTIONS = {
-    "base_url", "api", "key_env", "any_model", "logprobs", "omit", "max_tokens_field",
-    "reasoning_effort",
-}  # fmt: skip
-_OURS = {"model", "messages", "prompt", "stream", "n"}
+_OPTIONS = frozenset({"api", "logprobs", "max_tokens_field", "reasoning_effort"})
+_OURS = {"model", "messages", "prompt", "stream", "n", "tools"}
+# How servers name the thoughts before a tool call; DeepSeek refuses a conversation without them.
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
 _FINISH: dict[object, FinishReason] = {
     "stop": "stop", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop",
     "length": "length", "max_tokens": "length", "content_filter": "content_filter",
@@ -53,40 +48,33 @@ _FINISH: dict[object, FinishReason] = {
 _BROKEN = {"abort", "error", "cancelled", "insufficient_system_resource"}
 
 
-class OpenAI:
+class OpenAI(Remote):
     """A model behind an OpenAI-style server; see `load` for its SPEC."""
 
-    is_baseline = False
-    batch_size = 1
-    context_length = None
     backend = "openai"
-    default_url: ClassVar[str] = DEFAULT_URL
+    default_url = "https://api.openai.com/v1"
+    key_env = "OPENAI_API_KEY"
     default_api = "chat"
     start_hint = ""
-    capabilities: frozenset[Capability] = CAPABILITIES["openai"]
+    capabilities = CAPABILITIES["openai"]
 
     def __init__(self, spec: ModelSpec, options: LoadOptions) -> None:
-        self._where = f"{spec.backend}:{spec.name}"
         extras = {k for k in spec.args if k.startswith("body.")}
-        only(spec.args, _OPTIONS | extras, self._where)
-        self.url = base_url(spec, self.default_url)
         self.api = spec.args.get("api", self.default_api)
         if self.api not in ("chat", "completions"):
-            raise UsageError(f"{self._where}: api={self.api} must be chat or completions")
-        key, self._key_env = read_key(spec, KEY_ENV, self.url)
-        self.identity = model_identity(spec, base_url=self.url, api=self.api)
-        self._model = spec.name
-        self._any_model = spec.args.get("any_model") == "1"
+            raise UsageError(
+                f"{spec.backend}:{spec.name}: api={self.api} must be chat or completions"
+            )
+        hint = self.start_hint.format(name=spec.name)
+        super().__init__(spec, options, _OPTIONS | extras, hint, api=self.api)
         self._logprobs = spec.args.get("logprobs") == "1"
         self._limit_field = spec.args.get("max_tokens_field", "max_tokens")
-        self._omit = set(filter(None, spec.args.get("omit", "").split(",")))
         self._extras = _extras(spec)
         if self._logprobs:
             self.capabilities |= {"token_logprobs"}
-        hint = self.start_hint.format(name=spec.name)
-        self.caller = Caller(f"{self._where} at {self.url}", key, options, hint)
-        self.max_connections = self.caller.max_connections
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        if self.api == "completions":
+            self.capabilities -= {"tools"}
+        self._headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._ssl = httpx.create_ssl_context()  # costs more than all else of a client
         self._clients = Lender(self._client, httpx.Client.close)
 
@@ -98,29 +86,13 @@ class OpenAI:
             trust_env=not is_local(self.url),  # no proxy on the way to this machine
         )
 
-    def generate(self, requests: Sequence[GenerateRequest]) -> list[Output]:
-        """Ask for each text, one after the other; the runner calls from several threads."""
-        return [self._generate(request) for request in requests]
-
-    def loglikelihood(self, requests: Sequence[ChoiceRequest]) -> list[Output]:
-        """Refuse: these servers give no log-probability of a given text."""
-        raise UsageError(f"{self._where} cannot give the log-probability of a given continuation")
-
     def describe(self) -> dict[str, Any]:
         """Say which server and how it is asked; the key is nowhere."""
-        return {
-            "backend": self.backend, "base_url": self.url, "api": self.api,
-            "httpx": httpx.__version__, "max_connections": self.max_connections,
-            "timeout_s": self.caller.timeout,
-        }  # fmt: skip
-
-    def observed(self) -> dict[str, int]:
-        """Give calls, retries and names of models that answered since this was last asked."""
-        return self.caller.observed()
+        return super().describe() | {"api": self.api, "httpx": httpx.__version__}
 
     def close(self) -> None:
         """End all connections, those that wait for an answer too."""
-        self.caller.close()
+        super().close()
         self._clients.close()
 
     def _generate(self, request: GenerateRequest) -> Output:
@@ -131,7 +103,7 @@ class OpenAI:
             reply = self._post(path, body)
             if isinstance(reply, Output):
                 return reply
-            output = self._read(reply, request.generation)
+            output = self._read(reply, request)
             if self.api == "completions":
                 output.prompt = body["prompt"]
             return output
@@ -151,6 +123,10 @@ class OpenAI:
             body["stop"] = [s for s in generation.stop if s][:STOPS_SENT]
         if self.api == "chat":
             body["messages"] = [_message(m) for m in request.messages]
+            if request.tools:  # an empty list is refused
+                body["tools"] = [_tool(tool) for tool in request.tools]
+        elif request.tools or any(m.tool_calls or m.tool_call_id for m in request.messages):
+            raise UsageError(f"{self._where} takes tools with api=chat only")
         else:
             body["prompt"] = plain_text(request.messages)
         if self._logprobs:
@@ -195,10 +171,7 @@ class OpenAI:
         self._check_model(reply.get("model"))
         return reply
 
-    def _check_model(self, answered: object) -> None:
-        check_model(self.caller, self._model, answered, any_model=self._any_model)
-
-    def _read(self, reply: Mapping[str, Any], generation: Generation) -> Output:
+    def _read(self, reply: Mapping[str, Any], request: GenerateRequest) -> Output:
         """Make an output of a reply in chat or completions form."""
         try:
             choice = reply["choices"][0]
@@ -209,8 +182,10 @@ class OpenAI:
             said = choice.get("finish_reason")
             if said in _BROKEN:
                 raise TransientError(f"the server gave up: finish_reason {said}")
-            finish = why_ended(self.caller, _FINISH.get(said), usage, generation.max_tokens)
-            kept, stopped = cut(text, generation.stop)
+            kept, stopped = cut(text, request.generation.stop)
+            calls = () if stopped else read_calls(_calls(message), request.turn)
+            limit = request.generation.max_tokens
+            finish = self._why_ended(_FINISH.get(said), usage, limit, called=bool(calls))
             if stopped:
                 finish = "stop"
             elif message.get("refusal"):
@@ -220,6 +195,8 @@ class OpenAI:
                 finish_reason=finish,
                 usage=usage,
                 reasoning=reasoning if isinstance(reasoning, str) else None,
+                tool_calls=calls,
+                native=_thoughts(message) if calls else None,
             )
             output.token_logprobs = _logprobs(choice.get("logprobs"), len(kept))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -245,47 +222,6 @@ def load(spec: ModelSpec, options: LoadOptions) -> OpenAI:
     return OpenAI(spec, options)
 
 
-def model_identity(spec: ModelSpec, **fixed: str) -> ModelIdentity:
-    """Give the identity of a model behind HTTP: all of its options but where the key is found."""
-    args = {k: v for k, v in spec.args.items() if k != "key_env"} | fixed
-    return ModelIdentity(
-        backend=spec.backend, name=spec.name, revision=spec.revision or "", args=args
-    )
-
-
-def check_model(caller: Caller, asked: str, answered: object, *, any_model: bool) -> None:
-    """Count in whose name an answer came; refuse one of another model.
-
-    ``NAME-…``, ``NAME:…`` and ``NAME@…`` are releases of the one that was asked for; ``gpt-4o`` is
-    none of ``gpt-4``.
-
-    Raises
-    ------
-    HarnessError
-        Another model answered and `any_model` does not allow it.
-    """
-    if not isinstance(answered, str) or not answered:
-        return
-    caller.count(f"answered as {caller.clean(answered)}")
-    same = answered == asked or answered.startswith((f"{asked}-", f"{asked}:", f"{asked}@"))
-    if not any_model and not same:
-        raise HarnessError(
-            f"{caller.where} answered as {caller.clean(answered)!r}; if that is the model you mean, "
-            "name it so, or add any_model=1 to the SPEC"
-        )
-
-
-def why_ended(caller: Caller, known: FinishReason | None, usage: Usage, most: int) -> FinishReason:
-    """Say why an answer ended; where the server's word is missing or unknown, by its length.
-
-    A cut answer must not pass for a whole one.
-    """
-    if known is not None:
-        return known
-    caller.count("finish_reason missing or unknown")
-    return "length" if usage.tokens_out is not None and usage.tokens_out >= most else "stop"
-
-
 def read_usage(usage: object) -> Usage:
     """Read OpenAI's token counts; what is not said is None, never an estimate.
 
@@ -303,15 +239,41 @@ def read_usage(usage: object) -> Usage:
     return Usage(*whole(usage.get("prompt_tokens"), usage.get("completion_tokens"), reasoning))
 
 
-def whole(*counts: object) -> Iterable[int | None]:
-    """Give counts that are whole numbers, None for anything else."""
-    return (c if isinstance(c, int) and not isinstance(c, bool) else None for c in counts)
-
-
 def _message(message: Message) -> dict[str, Any]:
-    if isinstance(message.content, str):
-        return {"role": message.role, "content": message.content}
-    return {"role": message.role, "content": [_part(part) for part in message.content]}
+    content: object = message.content
+    if not isinstance(message.content, str):
+        content = [_part(part) for part in message.content]
+    made = {"role": message.role, "content": content}
+    if message.tool_call_id is not None:
+        made["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        made["content"] = content or None
+        made["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {
+                "name": call.name,
+                "arguments": json.dumps(sent_arguments(call), ensure_ascii=False),
+            }}
+            for call in message.tool_calls
+        ]  # fmt: skip
+    return made | (json.loads(message.native) if message.native else {})
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    about = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": about}
+
+
+def _calls(message: Mapping[str, Any]) -> list[tuple[object, object, object]]:
+    return [
+        (call.get("id"), call["function"].get("name"), call["function"].get("arguments"))
+        for call in message.get("tool_calls") or ()
+    ]
+
+
+def _thoughts(message: Mapping[str, Any]) -> str | None:
+    """Keep the thoughts in the server's own fields, empty ones too."""
+    kept = {name: message[name] for name in _THOUGHTS if message.get(name) is not None}
+    return json.dumps(kept, ensure_ascii=False) if kept else None
 
 
 def _part(part: TextPart | ImagePart | AudioPart) -> dict[str, Any]:

@@ -48,11 +48,96 @@ class AudioPart(Struct, frozen=True, tag="audio"):
 Part = TextPart | ImagePart | AudioPart
 
 
-class Message(Struct, frozen=True):
-    """One turn of a conversation; `content` is text or a tuple of parts."""
+class Tool(Struct, frozen=True):
+    """A tool that a model is offered; `parameters` is the JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = msgspec.field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """A tool that a model wants called.
+
+    Attributes
+    ----------
+    id : str
+        By which the answer names the call.
+    name : str
+        As the model wrote it; it need not be a tool that was offered.
+    arguments : dict or str
+        The raw text where the model wrote no JSON object.
+    fault : str or None
+        Why `arguments` is raw text, fit to be told to the model.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | str
+    fault: str | None = None
+
+    @classmethod
+    def read(cls, call_id: str, name: str, arguments: object) -> ToolCall:
+        """Make a call of what a model wrote, whatever that is; blank or null is no arguments.
+
+        Examples
+        --------
+        >>> ToolCall.read("c1", "add", '{"a": 2}')
+        ToolCall(id='c1', name='add', arguments={'a': 2}, fault=None)
+        >>> ToolCall.read("c2", "add", "a=2").arguments, ToolCall.read("c3", "now", "").arguments
+        ('a=2', {})
+        """
+        if isinstance(arguments, dict):
+            return cls(call_id, name, arguments)
+        # What cannot be written as UTF-8 (half a character) could not be stored either.
+        text = "" if arguments is None else str(arguments)
+        text = text.encode("utf-8", "backslashreplace").decode()
+        try:
+            value = msgspec.json.decode(text) if text.strip() else None
+        except (ValueError, RecursionError) as error:
+            return cls(call_id, name, text, f"the arguments are no JSON: {error}")
+        if value is None:
+            return cls(call_id, name, {})
+        if not isinstance(value, dict):
+            return cls(call_id, name, text, "the arguments are no JSON object")
+        if _is_deep(value):
+            return cls(call_id, name, text, f"the arguments are nested over {_DEEPEST} levels deep")
+        return cls(call_id, name, value)
+
+
+_DEEPEST = 100  # what is read at the edge of Python's recursion limit cannot be written again
+
+
+def _is_deep(value: object, left: int = _DEEPEST) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return left == 0 or any(_is_deep(one, left - 1) for one in inner)
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One turn of a conversation.
+
+    Defaults are left out where a message is written, so one without tools keeps its key.
+
+    Attributes
+    ----------
+    role : Role
+        ``tool``: what a tool gave back, one turn for each call.
+    content : str or tuple of Part
+    tool_calls : tuple of ToolCall
+        What an assistant's turn called.
+    tool_call_id : str or None
+        The call that a ``tool`` turn answers.
+    native : str or None
+        From `Output.native`, for an assistant's turn.
+    """
 
     role: Role
     content: str | tuple[Part, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    native: str | None = None
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -119,7 +204,8 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     """A request for text (`generate_until`): messages in, one output back.
 
     `seed` is derived from the attempt's key, so that a draw depends on nothing but its key; `turn`
-    counts the model calls of one attempt from 0.
+    counts the model calls of one attempt from 0. `tools` are what the model may call: only for a
+    backend with the capability ``tools``.
     """
 
     item_id: str
@@ -128,6 +214,7 @@ class GenerateRequest(Struct, frozen=True, kw_only=True):
     seed: int = 0
     turn: int = 0
     oracle: Oracle | None = None
+    tools: tuple[Tool, ...] = ()
 
 
 class ChoiceRequest(Struct, frozen=True, kw_only=True):
@@ -163,6 +250,11 @@ class Output(Struct, kw_only=True):
         The answer after stop strings were cut.
     finish_reason : FinishReason
         Why it ended; ``skipped``: not asked at all (`--on-long skip`).
+    tool_calls : tuple of ToolCall
+        The tools that the model wants called, in its order. None stand behind a stop string.
+    native : str or None
+        JSON that the same backend needs with this turn when the conversation goes on: a service's
+        signed thoughts, say. Only beside `tool_calls`.
     prompt : str or None
         The text as the model saw it, where it differs from the messages (chat template).
     prompt_token_ids_head : tuple of int
@@ -185,6 +277,8 @@ class Output(Struct, kw_only=True):
     finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
     reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    native: str | None = None
     prompt: str | None = None
     prompt_token_ids_head: tuple[int, ...] = ()
     prompt_truncated: int = 0
@@ -194,6 +288,16 @@ class Output(Struct, kw_only=True):
     error: str | None = None
     error_kind: ErrorKind | None = None
     latency_s: float | None = None
+
+    def as_message(self) -> Message:
+        """Give the assistant's turn that a conversation goes on from.
+
+        Examples
+        --------
+        >>> Output(text="4").as_message() == Message("assistant", "4")
+        True
+        """
+        return Message("assistant", self.text, tool_calls=self.tool_calls, native=self.native)
 
 
 class Score(Struct, frozen=True, kw_only=True):

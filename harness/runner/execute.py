@@ -324,9 +324,10 @@ class Executor:
             raise HarnessError(f"stopped after {FAULTS_IN_A_ROW} faults in a row: {record.error}")
 
     def _keep(self, record: SampleRecord, calls: Sequence[Output]) -> None:
-        """Journal an attempt and, where it took several turns, each of its model calls."""
+        """Journal an attempt and, where it took several turns or tools, each of its model calls."""
         self.journal.append(record)
-        for turn, output in enumerate(calls if len(calls) > 1 else ()):
+        apart = len(calls) > 1 or any(output.tool_calls for output in calls)
+        for turn, output in enumerate(calls if apart else ()):
             what = call_facts(turn, output)
             self.journal.append(event(self.journal.run_id, "model_call", what, about=record))
 

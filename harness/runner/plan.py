@@ -15,7 +15,7 @@ from harness.core.models import card_of
 from harness.core.registry import Entry, find
 from harness.core.spec import parse_spec
 from harness.core.task import Scorer, Task, build, make_task
-from harness.core.types import Generation, Message, Oracle, Sample
+from harness.core.types import ChoiceRequest, Generation, Message, Oracle, Sample
 from harness.runner.config import RunConfig
 from harness.runner.judging import Judge, build_scorer, wants_judge
 from harness.runner.prompt import Prompt, Shots
@@ -73,7 +73,20 @@ class Plan:
         self.messages = [
             (*head, *shots.before(sample), *prompt.turns(sample)) for sample in samples
         ]
+        self._check_options()
         self.attempts = list(self._attempts())
+
+    def _check_options(self) -> None:
+        """Let the backend see what it is to compare; it may refuse an item before the first call."""
+        check = getattr(self.backend, "check", None)
+        if check is not None and "loglikelihood" in self.solver.needs:
+            check(
+                ChoiceRequest(
+                    item_id=sample.item_id, messages=tuple(messages),
+                    continuations=self._continuations(sample),
+                )
+                for sample, messages in zip(self.samples, self.messages, strict=True)
+            )  # fmt: skip
 
     def _attempts(self) -> Iterator[Planned]:
         keys = AttemptKeys(self.key_parts())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from harness.core.records import SCHEMA, EventRecord, SampleRecord, ScoreRecord
 from harness.core.types import (
     ErrorKind,
@@ -131,9 +133,11 @@ def event(
 def call_facts(turn: int, output: Output) -> dict[str, object]:
     """Say of one model call within an attempt what was answered, why it ended and what it took."""
     latency = output.latency_s
+    called = {"tool_calls": msgspec.to_builtins(output.tool_calls)} if output.tool_calls else {}
     return {
         "turn": turn,
         "text": output.text,
+        **called,
         "finish_reason": output.finish_reason,
         "error": output.error,
         "tokens_in": output.usage.tokens_in,

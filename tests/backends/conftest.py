@@ -70,11 +70,14 @@ class Bench:
             made.close()
 
     @staticmethod
-    def request(item: str = "item-a", text: str = "2 + 2?", messages=None, **generation):
+    def request(
+        item: str = "item-a", text: str = "2 + 2?", messages=None, tools=(), turn=0, **generation
+    ):
         messages = messages or (Message("system", "Be brief."), Message("user", f"{item}: {text}"))
         return GenerateRequest(
-            item_id=item, messages=messages, generation=Generation(**generation), seed=7
-        )
+            item_id=item, messages=messages, generation=Generation(**generation), seed=7,
+            tools=tools, turn=turn,
+        )  # fmt: skip
 
     def ask(self, *plan: str, kind: str = "openai", more: str = "", **generation):
         self.server.plan = {"*": list(plan)}

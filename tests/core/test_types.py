@@ -1,9 +1,13 @@
+import json
 import math
 
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from harness.core.keys import AttemptKeys, sample_hash, seed_of, sha256_of, unit_of
-from harness.core.types import Message, Sample, Score
+from harness.core.keys import AttemptKeys, canonical, sample_hash, seed_of, sha256_of, unit_of
+from harness.core.types import Message, Output, Sample, Score, TextPart, ToolCall
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -60,3 +64,39 @@ def test_unit_of_is_uniform():
     assert all(0 <= u < 1 for u in draws)
     # mean of n uniforms: 1/2 with standard error 1/sqrt(12 n)
     assert abs(sum(draws) / 4000 - 0.5) < 4 / math.sqrt(12 * 4000)
+
+
+def test_messages_without_tools_are_written_as_before_there_were_tools():
+    """Else every stored answer would be asked for, and paid, again."""
+    messages = (Message("user", "2+2?"), Message("assistant", (TextPart("4"),)))
+    assert canonical(messages) == (
+        b'[{"role":"user","content":"2+2?"},'
+        b'{"role":"assistant","content":[{"type":"text","text":"4"}]}]'
+    )
+
+
+def test_messages_with_tools_are_written_and_read_whole():
+    output = Output(text="", tool_calls=(ToolCall("c", "now", {"x": [None]}),), native="[1]")
+    turns = (output.as_message(), Message("tool", "12:00", tool_call_id="c"))
+    written = msgspec.json.encode(turns)
+    assert json.loads(written) == [
+        {"role": "assistant", "content": "", "native": "[1]",
+         "tool_calls": [{"id": "c", "name": "now", "arguments": {"x": [None]}}]},
+        {"role": "tool", "content": "12:00", "tool_call_id": "c"},
+    ]  # fmt: skip
+    assert msgspec.json.decode(written, type=tuple[Message, ...]) == turns
+
+
+@given(st.text(st.characters() | st.sampled_from('{}[]":,1\ud800')))
+@example("\ud800")
+@example('{"city": "\ud800"}')
+def test_whatever_a_model_writes_as_arguments_can_be_stored(text):
+    call = ToolCall.read("c", "now", text)
+    assert (call.fault is None) == isinstance(call.arguments, dict)
+    assert msgspec.json.decode(msgspec.json.encode(call), type=ToolCall) == call
+
+
+@given(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.booleans())))
+def test_arguments_are_read_as_pythons_own_parser_reads_them(arguments):
+    call = ToolCall.read("c", "now", json.dumps(arguments))
+    assert (call.arguments, call.fault) == (arguments, None)
