@@ -47,7 +47,8 @@ def make_jobs(asked: Mapping[str, Any], meter: Meter | None = None) -> list[Job]
     store = options.pop("store")
     names = split(options.pop("task"))
     models = options.pop("model")
-    tasks = _runnable(expand_tasks(names), names, options.get("data_root"))
+    upstream = options.get("data_root") or options.get("data")
+    tasks = runnable(expand_tasks(names), names, upstream)
     configs = [make_config(task=t.name, model=m, **options) for m in models for t in tasks]
     if meter is None:
         meter = Meter(configs[0].limits())
@@ -129,12 +130,12 @@ def pairs(value: Any) -> dict[str, str]:
     return found
 
 
-def _runnable(entries: list[Entry], asked: list[str], data_root: str | None) -> list[Entry]:
+def runnable(entries: list[Entry], asked: list[str], data: str | None) -> list[Entry]:
     """Drop a group's tasks that cannot run here, with a line; refuse one asked for by name."""
     kept = []
     for entry in entries:
         state, why = entry.state()
-        if state != "unavailable" or (entry.needs_data and data_root):
+        if state != "unavailable" or (entry.needs_data and data):
             kept.append(entry)
         elif entry.name in asked:
             raise HarnessError(f"task {entry.name!r} is unavailable: {why}")

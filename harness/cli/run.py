@@ -65,6 +65,7 @@ def run(
     on_long: Annotated[str, S(help="Prompt too long: error, skip or truncate.")] = "error",
     errors: Annotated[str, S(help="The model's own errors count as: wrong or exclude.")] = "wrong",
     data_root: Annotated[str | None, S(help="Folder with the benchmark's own files.")] = None,
+    data: Annotated[str | None, S(help="A data set, hub:ID@REV or hub:DIR.")] = None,
     store: Annotated[str | None, S(help="Where results go [$HARNESS_STORE, ./results].")] = None,
     fresh: Annotated[bool, S("--fresh", help="Call anew where the store has the answer.")] = False,
     judge: Annotated[str | None, S(help="Model SPEC for tasks that a model judges.")] = None,

@@ -23,6 +23,7 @@ def score(
     task: Annotated[str, typer.Option("--task", "-t", help="Task name.")],
     predictions: Annotated[Path, typer.Option(help='JSONL: {"item_id": …, "output": …} a line.')],
     data_root: Annotated[str | None, typer.Option(help="The benchmark's own files.")] = None,
+    data: Annotated[str | None, typer.Option(help="A data set, hub:ID@REV or hub:DIR.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the run that made the outputs.")] = 0,
     arg: Annotated[list[str] | None, typer.Option("--arg", help="Switch of the task, k=v.")] = None,
 ) -> int:
@@ -31,7 +32,7 @@ def score(
     from harness.stats.intervals import estimate
 
     rows = read_predictions(predictions)
-    scores = score_predictions(task, rows, data_root, seed, pairs(arg or []))
+    scores = score_predictions(task, rows, data_root, seed, pairs(arg or []), data)
     for row, one in zip(rows, scores, strict=True):
         print(msgspec.json.encode(verdict(row.item_id, one)).decode())
     values = [s.value for s in scores if s.value is not None]

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from harness.cli.jobs import Job, limits_of, make_jobs, run_options
 from harness.core.errors import UsageError, unknown
+from harness.core.hub import parse_data
 from harness.core.spec import Spec, parse_spec
 from harness.runner.config import RunConfig, make_config
 from harness.runner.limits import Limits, Meter
 
 KEYS = frozenset(RunConfig.__struct_fields__) - {"args"} | {"arg", "store"}
-_EITHER = ("limit", "first")  # one of them given anew takes the place of the other
+# Of each pair, one given anew takes the place of the other.
+_EITHER = (("limit", "first"), ("data_root", "data"))
 
 
 def suite_jobs(path: Path, overrides: Mapping[str, Any]) -> list[Job]:
@@ -28,7 +30,7 @@ def suite_jobs(path: Path, overrides: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     path : pathlib.Path
-        Paths in the file are relative to its folder: `data_root`, `store`, an option ``file=`` of a
+        Paths in the file are relative to its folder: `data_root`, `data`, `store`, an option ``file=`` of a
         SPEC, and a model folder written with a leading ``./`` or ``../``.
     overrides : mapping
         Options given on the command line. Limits among them count for the whole suite; limits in
@@ -80,6 +82,9 @@ def _anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("data_root", "store"):
         if isinstance(table.get(key), str):
             anchored[key] = str(folder / Path(table[key]).expanduser())
+    if isinstance(table.get("data"), str):
+        with suppress(UsageError):  # said once more, and with its place, when the table is checked
+            anchored["data"] = str(parse_data(table["data"], folder))
     for key in ("model", "judge"):
         value = table.get(key)
         if isinstance(value, str):
@@ -115,8 +120,9 @@ def _joined(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Let later layers override earlier ones, option by option."""
     joined: dict[str, Any] = {}
     for layer in layers:
-        if any(name in layer for name in _EITHER):
-            joined = {k: v for k, v in joined.items() if k not in _EITHER}
+        for pair in _EITHER:
+            if any(name in layer for name in pair):
+                joined = {k: v for k, v in joined.items() if k not in pair}
         joined.update(layer)
     return joined
 

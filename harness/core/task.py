@@ -25,6 +25,8 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     ----------
     data_root : pathlib.Path or None
         Folder in the benchmark's upstream layout; None means own items.
+    data : str or None
+        A data set instead, ``hub:ID@REV`` or ``hub:DIR`` (see `harness.core.hub`).
     seed : int
         The run's seed, for anything the task draws (order of options, instances).
     args : dict
@@ -34,6 +36,7 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     """
 
     data_root: Path | None = None
+    data: str | None = None
     seed: int = 0
     args: dict[str, str] = msgspec.field(default_factory=dict)
     no_data: bool = False
@@ -73,6 +76,8 @@ class Task(Struct, frozen=True, kw_only=True):
         Default generation parameters.
     gold : callable
         Sample -> what a perfect model would say (a text, or one text a turn).
+    gold_value : callable or None
+        Sample -> what `gold` scores, where that is not 1; `harness audit` compares.
     guess : callable
         (Sample, Random) -> a well-formed answer at random; for baselines.
     continuations : callable or None
@@ -82,6 +87,8 @@ class Task(Struct, frozen=True, kw_only=True):
         the one that is asked.
     args : tuple of str
         Names of the `--arg` switches it reads; any other is refused.
+    data_sets : bool
+        It reads its rows from `request.data` where that is given; else `--data` is refused.
     info : dict
         `benchmark`, `license`, `source`, `dataset_sha256` and what else a reader should know.
     """
@@ -98,8 +105,10 @@ class Task(Struct, frozen=True, kw_only=True):
     system: str = ""
     generation: Generation = Generation()
     continuations: Callable[[Sample], Sequence[str]] | None = None
+    gold_value: Callable[[Sample], float] | None = None
     shots: Sequence[Sample] | None = None
     args: tuple[str, ...] = ()
+    data_sets: bool = False
     info: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def content_hash(self) -> str:
@@ -144,9 +153,11 @@ def make_task(name: str, request: TaskRequest) -> Task:
     Raises
     ------
     UsageError
-        Unknown name, unknown `--arg`, unreadable data.
+        Unknown name, unknown `--arg`, unreadable data, a data set for a task that reads none.
     """
     entry = find("tasks", name)
     task: Task = entry.load()(request)
+    if request.data is not None and not task.data_sets:
+        raise UsageError(f"task {name!r} reads no data sets: leave --data out")
     only(request.args, set(task.args), f"task {name!r} (--arg)")
     return task

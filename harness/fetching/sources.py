@@ -50,7 +50,13 @@ class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def size(self) -> int:
         """Bytes that have to be brought here."""
-        return sum(file.archive_size or file.size for file in self.files)
+        plain = sum(file.size for file in self.files if not file.archive)
+        return plain + sum(self.archives.values())
+
+    @property
+    def archives(self) -> dict[str, int]:
+        """The packed files by name, with their bytes; several files may lie in one."""
+        return {file.archive: file.archive_size for file in self.files if file.archive}
 
     @property
     def folder(self) -> Path:

@@ -65,7 +65,7 @@ def run(task: str, model: str, store: str | Path | None = None, **options: Any) 
         Where results go; ``$HARNESS_STORE``, else ``./results`` by default.
     **options
         The options of ``harness run`` with underscores: `limit`, `epochs`, `seed`, `solver`,
-        `args` (a dict), `data_root`, `max_tokens`, … (see `harness.runner.config.RunConfig`).
+        `args` (a dict), `data_root`, `data`, `max_tokens`, … (see `harness.runner.config.RunConfig`).
 
     Returns
     -------
@@ -99,9 +99,10 @@ def score(
     data_root: str | Path | None = None,
     seed: int = 0,
     args: Mapping[str, str] | None = None,
+    data: str | None = None,
 ) -> list[Score]:
     """Score given outputs; see `harness.runner.scoring.score_predictions`."""
-    return score_predictions(task, predictions, data_root, seed, args)
+    return score_predictions(task, predictions, data_root, seed, args, data)
 
 
 def tasks() -> list[dict[str, Any]]:

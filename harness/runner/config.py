@@ -11,6 +11,7 @@ from msgspec import Struct
 from harness.backends.base import LoadOptions
 from harness.core.errors import UsageError
 from harness.core.errors import unknown as unknown_name
+from harness.core.hub import parse_data
 from harness.core.status import ERROR_POLICIES
 from harness.core.task import TaskRequest
 from harness.runner.limits import Limits
@@ -60,6 +61,8 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         What the model's own errors and timeouts count as.
     data_root : str or None
         Folder with the benchmark's own files in the upstream layout.
+    data : str or None
+        A data set instead, ``hub:ID@REV`` or ``hub:DIR`` (see `harness.core.hub`).
     fresh : bool
         Call the model even where the store has the answer.
     judge : str or None
@@ -95,6 +98,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_long: OnLong = "error"
     errors: Literal["wrong", "exclude"] = "wrong"
     data_root: str | None = None
+    data: str | None = None
     fresh: bool = False
     judge: str | None = None
     max_cost: float | None = None
@@ -105,6 +109,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The part that the task reads."""
         return TaskRequest(
             data_root=Path(self.data_root) if self.data_root else None,
+            data=self.data,
             seed=self.seed,
             args=self.args,
             no_data=self.no_data,
@@ -144,6 +149,8 @@ def make_config(**options: Any) -> RunConfig:
     if root is not None:
         # As an absolute path, so that `resume` finds it from any folder.
         options["data_root"] = str(Path(root).expanduser().absolute())
+    if isinstance(options.get("data"), str):
+        options["data"] = str(parse_data(options["data"]))
     known = set(RunConfig.__struct_fields__)
     unknown = sorted(set(options) - known)
     if unknown:
@@ -178,5 +185,7 @@ def _check_ranges(config: RunConfig) -> None:
         raise UsageError(f"--temperature must lie between 0 and 100, not {config.temperature}")
     if config.top_p is not None and not 0 < config.top_p <= 1:
         raise UsageError(f"--top-p must lie in (0, 1], not {config.top_p}")
+    if config.data_root is not None and config.data is not None:
+        raise UsageError("give --data-root (a folder) or --data (a data set), not both")
     if config.data_root is not None and not Path(config.data_root).is_dir():
         raise UsageError(f"--data-root {config.data_root} is not a folder")

@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.status import SCORER_FAULT
-from harness.core.task import Scorer, TaskRequest, make_task
+from harness.core.task import Scorer, make_task
 from harness.core.types import Output, Sample, Score
+from harness.runner.config import make_config
 from harness.runner.judging import build_scorer
 
 
@@ -41,6 +42,7 @@ def score_predictions(
     data_root: str | Path | None = None,
     seed: int = 0,
     args: Mapping[str, str] | None = None,
+    data: str | None = None,
 ) -> list[Score]:
     """Score given outputs of a task's items.
 
@@ -56,6 +58,8 @@ def score_predictions(
         The seed of the run that made them, for tasks that shuffle options.
     args : mapping, optional
         The task's switches.
+    data : str, optional
+        A data set instead, as for a run.
 
     Returns
     -------
@@ -74,10 +78,11 @@ def score_predictions(
     >>> harness.score("gsm8k", rows)[0].reason
     'no_answer'
     """
-    request = TaskRequest(
-        data_root=Path(data_root) if data_root else None, seed=seed, args=dict(args or {})
-    )
-    made = make_task(task, request)
+    config = make_config(
+        task=task, model="mock:empty", data_root=data_root, data=data, seed=seed,
+        args=dict(args or {}),
+    )  # fmt: skip
+    made = make_task(task, config.task_request())
     scorer: Scorer = build_scorer(made.scorer)
     samples = {sample.item_id: sample for sample in made.samples}
     scores = []

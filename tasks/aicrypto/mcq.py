@@ -6,8 +6,8 @@ Source    github.com/wangyu-ovo/aicrypto-agent, 135 items; no licence was found,
 Own items data/aicrypto/mcq.json, 50 items in upstream's layout (Apache-2.0)
 Protocol  one turn; an expert's role; reasoning first, then the indices of the right options;
           right if the set of indices equals the key
-Switches  arity_hint=off|on      tell whether one or several are right (on with --data-root)
-          shuffle=on|off         shuffle the options by seed and item (off with --data-root)
+Switches  arity_hint=off|on      tell whether one or several are right (on for data of others)
+          shuffle=on|off         shuffle the options by seed and item (off for data of others)
           reader=strict|upstream how an answer is read, see scorers/choice.py
 """
 
@@ -22,11 +22,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from harness.core import resources
 from harness.core.errors import UsageError
 from harness.core.task import Task, TaskRequest
 from harness.core.types import Generation, Sample
-from tasks.readers import read_rows, row_error
+from tasks.readers import Table, read_table
 
 SYSTEM = """\
 You are an expert in cryptography and the mathematics behind it. You answer choice questions with \
@@ -45,6 +44,22 @@ Choices:
 the heading "### Answer" write one line with nothing but the numbers of all right choices (counting \
 from 0), separated by commas."""
 
+OWN = {
+    "benchmark": "AICrypto MCQ, own items",
+    "license": "Apache-2.0",
+    "source": "data/make/aicrypto",
+}
+UPSTREAM = {
+    "benchmark": "AICrypto MCQ",
+    "license": "none found: do not pass on",
+    "source": "github.com/wangyu-ovo/aicrypto-agent",
+}
+# Keys of upstream's that computing refutes; they are scored as they stand. id -> (key, why).
+WRONG_KEYS = {
+    23: ([3], "only index 2 (89) solves the system modulo 273"),
+    71: ([2], "an m-sequence of degree n has no run of n - 1 ones, which is index 0"),
+    109: ([1], "phi(phi(243)) is 54, which is index 4"),
+}
 ONE = "Exactly one of these choices is right."
 SEVERAL = "More than one of these choices is right."
 WITHHELD = "(question withheld)"
@@ -70,23 +85,21 @@ class Row(msgspec.Struct):
     item_id: str | None = None
 
 
-def load(path: Path) -> tuple[list[Row], str]:
-    """Read and check the items of a file, and give its sha256.
+def check(table: Table[Row]) -> None:
+    """Check what types cannot say.
 
     Raises
     ------
     UsageError
-        Naming file, row, item and field.
+        Naming place, row, item and field.
     """
-    rows, sha256 = read_rows(path, Row)
     ids: set[int] = set()
     names: set[str] = set()
-    for position, row in enumerate(rows):
+    for position, row in enumerate(table.rows):
         for field, why in _faults(row, ids, names):
-            raise row_error(path, position, row.item_id or row.id, field, why)
+            raise table.error(position, row.item_id or row.id, field, why)
         ids.add(row.id)
         names.add(_item_id(row))
-    return rows, sha256
 
 
 def _faults(row: Row, ids: set[int], names: set[str]) -> Sequence[tuple[str, str]]:
@@ -196,28 +209,25 @@ def mcq(request: TaskRequest) -> Task:
     Parameters
     ----------
     request : TaskRequest
-        With `data_root`: a folder in upstream's layout. Switches: `arity_hint`, `shuffle`,
-        `reader` (see the top of this file).
+        With `data_root`: a folder in upstream's layout; with `data`: a data set with upstream's
+        columns. Switches: `arity_hint`, `shuffle`, `reader` (see the top of this file).
 
     Raises
     ------
     UsageError
         For data that cannot be read, or a switch with an unknown value.
     """
-    upstream = request.data_root is not None
-    path = (
-        data_file(request.data_root) if request.data_root else resources.data("aicrypto/mcq.json")
-    )
+    table = read_table(request, Row, "aicrypto/mcq.json", data_file)
+    check(table)
     off_on = ("off", "on")
-    hint = request.choose("arity_hint", off_on[::-1] if upstream else off_on) == "on"
-    shuffle = request.choose("shuffle", off_on if upstream else off_on[::-1]) == "on"
+    hint = request.choose("arity_hint", off_on if table.own else off_on[::-1]) == "on"
+    shuffle = request.choose("shuffle", off_on[::-1] if table.own else off_on) == "on"
     reader = request.choose("reader", ("strict", "upstream"))
-    rows, sha256 = load(path)
     seed = request.seed if shuffle else None
     return Task(
         name="aicrypto/mcq",
         version="1",
-        samples=[to_sample(row, seed, hint=hint, no_data=request.no_data) for row in rows],
+        samples=[to_sample(row, seed, hint=hint, no_data=request.no_data) for row in table.rows],
         prompt=PROMPT,
         system=SYSTEM,
         gold=gold,
@@ -226,13 +236,21 @@ def mcq(request: TaskRequest) -> Task:
         scorer=f"choice?profile={reader}",
         generation=Generation(max_tokens=512),
         args=("arity_hint", "shuffle", "reader"),
+        data_sets=True,
         info={
-            "benchmark": "AICrypto MCQ" if upstream else "AICrypto MCQ, own items",
-            "license": "none found: do not pass on" if upstream else "Apache-2.0",
-            "source": "github.com/wangyu-ovo/aicrypto-agent" if upstream else "data/make/aicrypto",
-            "dataset_sha256": sha256,
+            **table.info(OWN, UPSTREAM),
             "paper": "arXiv 2507.09580",
             "arity_hint": hint,
             "shuffle": shuffle,
+            "known_faults": {} if table.own else known_faults(table.rows),
         },
     )
+
+
+def known_faults(rows: Sequence[Row]) -> dict[str, str]:
+    """Give the items that still carry one of the `WRONG_KEYS`, and why each is wrong."""
+    return {
+        _item_id(row): WRONG_KEYS[row.id][1]
+        for row in rows
+        if row.id in WRONG_KEYS and row.answer == WRONG_KEYS[row.id][0]
+    }

@@ -1,7 +1,8 @@
 """GSM8K: grade-school word problems of several steps, answered by one number.
 
 Paper     Cobbe et al. 2021, "Training Verifiers to Solve Math Word Problems", arXiv 2110.14168
-Source    github.com/openai/grade-school-math, test split, 1,319 problems (MIT)
+Source    github.com/openai/grade-school-math, test split, 1,319 problems (MIT); on a hub as
+          openai/gsm8k, config main: `--data hub:openai/gsm8k@REV?config=main&split=test`
 Own items data/gsm8k/own.jsonl, generated problems of our own (Apache-2.0)
 Protocol  one turn, no examples, greedy; the final number is compared by value, exactly
 """
@@ -9,16 +10,13 @@ Protocol  one turn, no examples, greedy; the final number is compared by value, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
 import msgspec
 
-from harness.core import resources
 from harness.core.task import Task, TaskRequest
 from harness.core.types import Generation, Sample
-from tasks.readers import read_rows, row_error
+from tasks.readers import Table, read_table
 
 PROMPT = """\
 Question: {{ input }}
@@ -27,6 +25,16 @@ Work the problem out step by step. Then close with one last line that holds noth
 as a number, in this form:
 #### number"""
 
+OWN = {
+    "benchmark": "GSM8K-like, own items",
+    "license": "Apache-2.0",
+    "source": "data/make/gsm8k.py",
+}
+UPSTREAM = {
+    "benchmark": "GSM8K",
+    "license": "MIT",
+    "source": "github.com/openai/grade-school-math",
+}
 WITHHELD = "(question withheld)"
 FINAL_LINE = re.compile(r"^#### *(-?\d[\d,]*(?:\.\d+)?) *$", re.MULTILINE)
 
@@ -39,37 +47,37 @@ class Row(msgspec.Struct):
     item_id: str | None = None
 
 
-def load(path: Path, *, no_data: bool = False) -> tuple[list[Sample], str]:
-    """Read the items of a file and its sha256.
+def to_samples(table: Table[Row], *, no_data: bool = False) -> list[Sample]:
+    """Make the items that are asked.
 
     Parameters
     ----------
-    path : pathlib.Path
-        JSON lines with `question` and `answer`, the latter ending in a line ``#### number``.
+    table : Table
+        Rows with `question` and `answer`, the latter ending in a line ``#### number``. A row
+        without `item_id` is named by its split and number.
     no_data : bool
         Leave the question out.
 
     Raises
     ------
     UsageError
-        For an unreadable file, or an answer without its last line.
+        For an answer without its last line, or an `item_id` that is used twice.
     """
-    rows, sha256 = read_rows(path, Row)
-    samples = []
-    for position, row in enumerate(rows):
+    samples: dict[str, Sample] = {}
+    for position, row in enumerate(table.rows):
         results = FINAL_LINE.findall(row.answer)
         if not results:
-            why = 'has no line "#### number"'
-            raise row_error(path, position, row.item_id, "answer", why)
-        samples.append(
-            Sample(
-                item_id=row.item_id or f"test-{position + 1:04d}",
-                input=WITHHELD if no_data else row.question,
-                target=(results[-1].replace(",", ""),),
-                metadata={"worked_answer": row.answer},
-            )
+            raise table.error(position, row.item_id, "answer", 'has no line "#### number"')
+        item_id = row.item_id or f"{table.split}-{position + 1:04d}"
+        if item_id in samples:
+            raise table.error(position, item_id, "item_id", "is used twice")
+        samples[item_id] = Sample(
+            item_id=item_id,
+            input=WITHHELD if no_data else row.question,
+            target=(results[-1].replace(",", ""),),
+            metadata={"worked_answer": row.answer},
         )
-    return samples, sha256
+    return list(samples.values())
 
 
 def gold(sample: Sample) -> str:
@@ -89,42 +97,25 @@ def gsm8k(request: TaskRequest) -> Task:
     Parameters
     ----------
     request : TaskRequest
-        With `data_root`: the folder that holds upstream's ``test.jsonl``. It has no switches.
+        With `data_root`: the folder that holds upstream's ``test.jsonl``; with `data`: a data set
+        with upstream's columns. It has no switches.
 
     Raises
     ------
     UsageError
         For data that cannot be read.
     """
-    upstream = request.data_root is not None
-    path = (
-        request.data_root / "test.jsonl" if request.data_root else resources.data("gsm8k/own.jsonl")
-    )
-    samples, sha256 = load(path, no_data=request.no_data)
-    _unique(path, samples)
+    table = read_table(request, Row, "gsm8k/own.jsonl", lambda root: root / "test.jsonl")
     return Task(
         name="gsm8k",
         version="1",
-        samples=samples,
+        samples=to_samples(table, no_data=request.no_data),
         prompt=PROMPT,
         gold=gold,
         guess=guess,
         scorer="number",
         # A model without a chat template tends to go on with a question of its own.
         generation=Generation(max_tokens=400, stop=("\n\nQuestion:", "\n\nQ:")),
-        info={
-            "benchmark": "GSM8K" if upstream else "GSM8K-like, own items",
-            "license": "MIT" if upstream else "Apache-2.0",
-            "source": "github.com/openai/grade-school-math" if upstream else "data/make/gsm8k.py",
-            "dataset_sha256": sha256,
-            "paper": "arXiv 2110.14168",
-        },
+        data_sets=True,
+        info={**table.info(OWN, UPSTREAM), "paper": "arXiv 2110.14168"},
     )
-
-
-def _unique(path: Path, samples: Sequence[Sample]) -> None:
-    seen: set[str] = set()
-    for position, sample in enumerate(samples):
-        if sample.item_id in seen:
-            raise row_error(path, position, sample.item_id, "item_id", "is used twice")
-        seen.add(sample.item_id)

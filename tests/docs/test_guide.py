@@ -67,6 +67,13 @@ def test_the_check_prints_three_models(notebook, capsys):
     assert printed[2].startswith("mock:random ")
 
 
+def test_its_audit_finds_only_what_the_guide_says(notebook, capsys):
+    exec(block("its audit"), notebook)
+    printed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert ["ok", "gold"] in printed
+    assert [line for line in printed if line[0] != "ok"] == [["warn", "no_data"]]
+
+
 def test_as_a_package_it_is_found_by_its_entry_points(tmp_path):
     (tmp_path / "roman.py").write_text(block("the task"), encoding="utf-8")
     catalogue = block("the catalogue: roman_catalogue.py")

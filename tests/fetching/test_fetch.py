@@ -265,3 +265,32 @@ def test_pips_refusal_is_one_line(folder, monkeypatch):
         get(wanted, None, quiet)
     assert "\n" not in str(error.value)
     assert left_in(folder) == []
+
+
+def test_two_files_of_one_archive_bring_it_once(tmp_path, folder, monkeypatch):
+    archive = tmp_path / "thing-1-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr(
+            "thing-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1\n"
+        )
+        packed.writestr("thing-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        packed.writestr("thing-1.dist-info/RECORD", "")
+        packed.writestr("inside/a.bin", BODY)
+        packed.writestr("inside/b.bin", BODY)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    size = archive.stat().st_size
+    packing = {
+        "archive": archive.name, "archive_size": size,
+        "archive_sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+    }  # fmt: skip
+    pair = [
+        source("pypi:thing==1", path=f"{name}.bin", member=f"inside/{name}.bin", **packing).files[0]
+        for name in "ab"
+    ]
+    both = Source(name="two", kind="sets", what="w", licence="MIT", files=tuple(pair))
+    assert both.size == size
+    told = []
+    assert get(both, None, lambda *step: told.append(step))
+    assert told.count((archive.name, 0, size)) == 1
+    assert sorted(path.name for path in left_in(folder)) == ["a.bin", "b.bin"]

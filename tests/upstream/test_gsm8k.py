@@ -50,3 +50,14 @@ def test_without_a_marker_the_last_number_is_nearly_always_the_result(task):
     """The last number of a worked answer without its last line: 97 % by hand of their authors."""
     texts = {s.item_id: task.gold(s).rsplit("####", 1)[0] for s in task.samples}
     assert sum(_values(task, lambda s: texts[s.item_id])) / 1319 > 0.96
+
+
+def test_a_data_set_of_the_same_rows_gives_the_same_items(task, tmp_path):
+    import pyarrow.json
+    import pyarrow.parquet
+
+    table = pyarrow.json.read_json(DATA / "test.jsonl")
+    pyarrow.parquet.write_table(table, tmp_path / "test-00000-of-00001.parquet")
+    read = make_task("gsm8k", TaskRequest(data=f"hub:{tmp_path}"))
+    assert list(read.samples) == list(task.samples)
+    assert set(_values(read, read.gold)) == {1.0}
