@@ -12,8 +12,10 @@ from harness.cli.jobs import Job
 from harness.cli.output import note, print_json, print_table
 from harness.core.types import text_of
 from harness.runner.plan import Plan, make_plan
+from harness.stats.power import mde_paired
 
 CHARACTERS_A_TOKEN = 4  # the usual rule of thumb for English text; no model's tokenizer is asked
+USUAL_SD = 0.5  # of the per-item difference of two models, where nothing is known of it
 _JUDGE = "the judge's calls are not part of this plan, and their cost not of most_cost_usd"
 
 
@@ -27,7 +29,8 @@ def dry_run(groups: Mapping[tuple[str, LoadOptions], Sequence[Job]], json: bool)
         print_json({"schema": 1, "plan": rows})
         return 0
     priced = any(row["most_cost_usd"] is not None for row in rows)
-    hidden = {"notes"} if priced else {"notes", "prompt_tokens_estimate", "most_cost_usd"}
+    hidden = {"notes", "detectable_difference"}
+    hidden |= set() if priced else {"prompt_tokens_estimate", "most_cost_usd"}
     columns = [name for name in rows[0] if name not in hidden]
     print_table("Planned; nothing was called", columns, [[r[c] for c in columns] for r in rows])
     if priced:
@@ -35,9 +38,8 @@ def dry_run(groups: Mapping[tuple[str, LoadOptions], Sequence[Job]], json: bool)
             "most_cost_usd: every answer as long as it may be, no answer of the store reused, "
             f"prompts estimated at {CHARACTERS_A_TOKEN} characters a token"
         )
-    for row in rows:
-        for text in row["notes"]:
-            note(text)
+    for text in dict.fromkeys(line for row in rows for line in (*_power(row), *row["notes"])):
+        note(text)
     return 0
 
 
@@ -54,5 +56,16 @@ def _row(plan: Plan) -> dict[str, Any]:
         "scorer": str(plan.scorer_spec), "max_tokens": plan.generation.max_tokens,
         "most_new_tokens": new_tokens, "prompt_tokens_estimate": prompt_tokens,
         "most_cost_usd": plan.card.most_cost(prompt_tokens, new_tokens),
+        "detectable_difference": mde_paired(len(plan.samples), USUAL_SD),
         "notes": plan.notes + ([f"{plan.task.name}: {_JUDGE}"] if plan.judge else []),
     }  # fmt: skip
+
+
+def _power(row: Mapping[str, Any]) -> list[str]:
+    """Say what as many items can show at all, before they are paid for."""
+    found = row["detectable_difference"]
+    if found is None:
+        return []
+    points = f"{100 * found:.1f} points between two models"
+    items = f"{row['task']}: {row['items']} items show a difference of {points}, or more"
+    return [f"{items} (80 % power; spread of the differences {USUAL_SD})"]

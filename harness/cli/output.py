@@ -81,17 +81,24 @@ def first_of(names: Sequence[str], n: int = 5) -> str:
 def percent(metric: Metric) -> str:
     """Write a metric as a percentage with its interval, one decimal.
 
+    The ends of a share's interval are cut at 0 and 100 here, for display only.
+
     Examples
     --------
     >>> from harness.runner.summary import Metric
     >>> percent(Metric(0.5, 0.4038, 0.5962, "wilson"))
     '50.0 [40.4, 59.6]'
+    >>> percent(Metric(0.975, 0.9465, 1.0035, "t"))
+    '97.5 [94.7, 100.0]'
     """
     if metric.value is None:
         return "–"
     if metric.lo is None or metric.hi is None:
         return f"{100 * metric.value:.1f}"
-    return f"{100 * metric.value:.1f} [{100 * metric.lo:.1f}, {100 * metric.hi:.1f}]"
+    lo, hi = metric.lo, metric.hi
+    if 0 <= metric.value <= 1:
+        lo, hi = max(lo, 0.0), min(hi, 1.0)
+    return f"{100 * metric.value:.1f} [{100 * lo:.1f}, {100 * hi:.1f}]"
 
 
 def print_summaries(summaries: Sequence[Summary]) -> None:
@@ -144,6 +151,8 @@ def _others(summary: Summary) -> str:
         parts.insert(0, f"scored {summary.n_scored}")
     if summary.cached:
         parts.append(f"reused {summary.cached}")
+    if summary.errors == "exclude":
+        parts.append("the model's errors left out")
     return ", ".join(parts)
 
 

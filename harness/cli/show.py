@@ -1,4 +1,4 @@
-"""`harness show task|run|sample`: one thing whole."""
+"""`harness show task|run|sample|diff`: one thing whole, or two runs side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.core.types import Sample
 from harness.runner.config import make_config
 from harness.store.layout import Store
 
-_WHAT = ("task", "run", "sample")
+_WHAT = ("task", "run", "sample", "diff")
 
 
 def register(app: typer.Typer, line: str) -> None:
@@ -24,23 +24,30 @@ def register(app: typer.Typer, line: str) -> None:
 
 
 def show(
-    what: Annotated[str, typer.Argument(help="task, run or sample.")],
+    what: Annotated[str, typer.Argument(help="task, run, sample or diff.")],
     name: Annotated[str, typer.Argument(help="Task name, or run id (`last`: the newest).")],
-    item: Annotated[str | None, typer.Argument(help="For sample: the item id.")] = None,
+    item: Annotated[
+        str | None, typer.Argument(help="For sample: the item id; for diff: the other run.")
+    ] = None,
     epoch: Annotated[int, typer.Option(help="For sample: which repeat.")] = 0,
     data_root: Annotated[str | None, typer.Option(help="For task: its own files.")] = None,
+    data: Annotated[str | None, typer.Option(help="For task: a data set, hub:ID@REV.")] = None,
     store: Annotated[
         str | None, typer.Option(help="The store [$HARNESS_STORE, ./results].")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
-    """Show one task, run or sample."""
+    """Show one task, run or sample, or in what two runs differ."""
     if what not in _WHAT:
         raise unknown("show", what, _WHAT)
     if what == "task":
-        _show_task(name, data_root, json)
+        _show_task(name, data_root, data, json)
     elif what == "run":
         _show_run(name, store, json)
+    elif what == "diff":
+        if item is None:
+            raise UsageError("show diff needs two runs: harness show diff A B")
+        _show_diff(name, item, store, json)
     else:
         if item is None:
             raise UsageError("show sample needs RUN and ITEM: harness show sample RUN ITEM")
@@ -48,9 +55,9 @@ def show(
     return 0
 
 
-def _show_task(name: str, data_root: str | None, json: bool) -> None:
+def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -> None:
     entry = find("tasks", name)
-    config = make_config(task=name, model="mock:empty", data_root=data_root)
+    config = make_config(task=name, model="mock:empty", data_root=data_root, data=data)
     request: TaskRequest = config.task_request()
     task = make_task(name, request)
     first: Sample = task.samples[0]
@@ -90,10 +97,33 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
         print_json({"summary": summary, "started": record})
         return
     print_summaries([summary])
-    rows = [(metric, m.value, m.lo, m.hi, m.method) for metric, m in summary.metrics.items()]
+    rows = [
+        (name, *("–" if v is None else f"{v:.4f}" for v in (m.value, m.lo, m.hi)), m.method)
+        for name, m in summary.metrics.items()
+    ]
     print_table("", ["metric", "value", "lo", "hi", "method"], rows)
-    record.pop("items")
-    _print_one(record, json=False)
+    if (r := summary.repeats) and r.se is not None:
+        parts = f"± {r.se_items:.4f} from items, ± {r.se_repeats:.4f} from repeats"
+        print(f"standard error {r.se:.4f}: {parts} ({r.n_min} to {r.n_max} an item)\n")
+    _print_provenance(record)
+
+
+def _print_provenance(record: dict[str, Any]) -> None:
+    """Write what a run rests on, a fact a line, what was not said left out."""
+    from harness.runner.difference import flat
+
+    shown = {
+        "asked for": record["config"],
+        "model": record["identity"],
+        "task": {k: record[k] for k in ("task", "task_version", "scorer", "solver", "strategy")}
+        | record["task_info"],
+        "environment": record["environment"],
+    }
+    for heading, facts in shown.items():
+        print(f"{heading}")
+        for name, value in flat(facts).items():
+            if value not in (None, "", []):
+                print(f"  {name}: {_cell(value)}")
 
 
 def _show_sample(name: str, item: str, epoch: int, store: str | None, json: bool) -> None:
@@ -102,6 +132,36 @@ def _show_sample(name: str, item: str, epoch: int, store: str | None, json: bool
 
     opened = Store.open(store, create=False)
     _print_one(whole_sample(opened, find_run(opened, name), item, epoch), json)
+
+
+def _show_diff(a: str, b: str, store: str | None, json: bool) -> None:
+    from harness.runner.difference import diff_runs
+    from harness.store.ingest import refresh
+    from harness.store.layout import find_run
+    from harness.store.publish import snapshot
+
+    opened = Store.open(store, create=False)
+    refresh(opened)
+    found = diff_runs(snapshot(opened), opened, find_run(opened, a), find_run(opened, b))
+    if json:
+        print_json(found)
+        return
+    rows = [(d.group, d.name, _cell(d.a), _cell(d.b)) for d in found.differences]
+    columns = ["", "", f"A {found.a}", f"B {found.b}"]
+    print_table("", columns, rows or [("", "nothing differs", "", "")])
+    print(
+        f"items: {found.n_items_a} in A, {found.n_items_b} in B, {found.n_shared} in both"
+        + (f", {len(found.other_content)} of other content" if found.other_content else "")
+        + f"; {found.equal_keys} of {found.n_attempts} shared attempts have equal keys"
+    )
+    unlike = found.unlike()
+    print(f"not to be compared: {'; '.join(unlike)}" if unlike else "may be compared item by item")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _print_one(shown: dict[str, Any], json: bool) -> None:

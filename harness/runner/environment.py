@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("bridge-harness", "duckdb", "jinja2", "msgspec", "torch", "transformers")
+_PROJECT = "bridge-harness"
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @cache
@@ -20,23 +23,50 @@ def environment() -> dict[str, Any]:
     Returns
     -------
     dict
-        `python`, `platform`, `cpus`, `packages` (name to version) and, in a checkout, `git_commit`
-        and `dirty`.
+        `python`, `platform`, `hardware` (`cpu`, `cores`, `memory_gib`, `gpus`), `packages` (name to
+        version of what the project stands on and is installed) and, in a checkout, `git_commit` and
+        `dirty`.
     """
     return {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "hardware": _hardware(),
+        "packages": _packages(),
         **_git(),
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _hardware() -> dict[str, Any]:
+    """Ask the kernel: importing torch to hear of a GPU would cost every run a second."""
+    cpu = None
+    with suppress(OSError):
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        cpu = found[1] if found else None
+    gpus = []
+    for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        with suppress(OSError):
+            found = re.search(r"^Model:\s*(.*)$", path.read_text(), re.MULTILINE)
+            gpus += [found[1]] if found else []
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(memory / 2**30, 1),
+        "gpus": gpus,
+    }
+
+
+def _packages() -> dict[str, str]:
+    """Give the versions of what the project needs, its extras included, tools left out."""
+    needed = requires(_PROJECT) or []
+    names = {
+        match[0] for line in needed if "extra == 'dev'" not in line and (match := _NAME.match(line))
+    }
+    found = {}
+    for name in sorted(names | {_PROJECT}):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _git() -> dict[str, Any]:
