@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from harness.core.errors import HarnessError
+from harness.runner.repeats import Repeats, repeats_of
 from harness.stats.intervals import Estimate, estimate, wilson
 from harness.store import queries
 from harness.store.layout import Store
@@ -41,11 +42,13 @@ class Summary(Struct, kw_only=True):
     cached : int
         Attempts answered by earlier runs.
     metrics : dict
-        The headline first.
+        The headline first; with repeats and scores of 0 and 1, ``pass@k`` for every k from 2 on.
     seconds : float or None
         Wall time.
     store : str
         Folder of the store.
+    repeats : Repeats or None
+        The headline's uncertainty from items and from repeats, where items were repeated.
     """
 
     run_id: str
@@ -69,6 +72,7 @@ class Summary(Struct, kw_only=True):
     errors: str = "wrong"
     started: str = ""
     notes: list[str] = field(default_factory=list)
+    repeats: Repeats | None = None
 
 
 def summarise(store: Store, run_id: str) -> Summary:
@@ -82,7 +86,8 @@ def summarise(store: Store, run_id: str) -> Summary:
 def summaries(store: Store, run_ids: list[str] | None = None) -> list[Summary]:
     """Read the summaries of some runs, or of all, oldest first."""
     con = snapshot(store)
-    return [_one(con, store, row) for row in queries.run_rows(con, run_ids)]
+    totals = queries.run_totals(con, run_ids)
+    return [_one(con, store, row, totals[row.run_id]) for row in queries.run_rows(con, run_ids)]
 
 
 def headline_of(summary: Summary) -> tuple[str, Metric]:
@@ -90,18 +95,19 @@ def headline_of(summary: Summary) -> tuple[str, Metric]:
     return next(iter(summary.metrics.items()), ("", Metric(None, None, None, "")))
 
 
-def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
-    run_id = row.run_id
-    counts = queries.counts(con, run_id)
+def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals) -> Summary:
+    run_id, counts, usage = row.run_id, totals.counts, totals.usage
     metrics: dict[str, Metric] = {}
     notes: list[str] = []
-    totals = queries.totals(con, run_id)
-    names = queries.metrics(con, run_id)
-    for name in sorted(names, key=lambda n: n != row.strategy):  # a strategy's verdict leads
-        result = _estimate(con, run_id, name, totals.get(name))
+    # A strategy's verdict leads.
+    for name in sorted(totals.metrics, key=lambda n: n != row.strategy):
+        result = _estimate(con, run_id, name, totals.totals.get(name))
         metrics[name] = Metric(result.value, result.lo, result.hi, result.method)
         notes.extend(n for n in result.notes if n not in notes)
-    usage = queries.usage(con, run_id)
+    repeats = None
+    if row.epochs > 1 and metrics:
+        repeats, pass_at_k = repeats_of(con, run_id, next(iter(metrics)))
+        metrics |= {k: Metric(e.value, e.lo, e.hi, e.method) for k, e in pass_at_k.items()}
     return Summary(
         run_id=run_id,
         task=row.task,
@@ -128,6 +134,7 @@ def _one(con: Any, store: Store, row: queries.RunRow) -> Summary:
         errors=row.errors,
         started=row.started.isoformat(),
         notes=notes,
+        repeats=repeats,
     )
 
 
@@ -135,7 +142,7 @@ def _estimate(con: Any, run_id: str, metric: str, total: queries.Total | None) -
     """Choose the interval: a proportion needs its two sums only, anything else every item."""
     if total is None:
         return estimate([])
-    if total.binary and not total.clustered:
+    if total.is_binary and total.n_clusters == total.n_items:
         return wilson(round(total.total), total.n_items)
     values = queries.item_values(con, run_id, metric)
     return estimate([mean for _, _, mean, _ in values], [cluster for _, cluster, _, _ in values])

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from harness.core.errors import StoreError
 from harness.store.checks import verify
+from harness.store.derive import DERIVED
 from harness.store.ingest import written_journal
 from harness.store.layout import Store
 from harness.store.load import Loader, Place, fsync
@@ -27,9 +28,12 @@ _FROM_JOURNALS = (
     "models", "model_variants", "tasks", "items", "runs", "samples", "scores", "events",
     "ingest_errors",
 )  # fmt: skip
-# How a turn cuts a journal differs from one ingest to the next.
-_BOOKKEEPING = ("schema_meta", "ingest_offsets", "ingest_slices", "item_scores")
-_ORDER = {"samples": "run_id, text_id", "scores": "run_id, metric, seq", "events": "run_id, seq"}
+# How a turn cuts a journal differs from one ingest to the next; derived rows follow at the next publish.
+_BOOKKEEPING = ("schema_meta", "ingest_offsets", "ingest_slices", "stale_runs", *DERIVED)
+_ORDER = {
+    "samples": "run_id, text_id", "scores": "run_id, metric, seq", "events": "run_id, seq",
+    "item_scores": "ALL", "run_totals": "ALL", "metric_totals": "ALL",
+}  # fmt: skip
 
 
 class Compacted(Struct, kw_only=True):

@@ -18,6 +18,24 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _OF_ATTEMPT = "run_id, task_id, version, item_id, epoch, attempt"
+# Of what is derived, all but sums whose last digit depends on the order of adding.
+_DERIVED = {
+    "run_totals": "* EXCLUDE (cost_usd)",
+    "metric_totals": "* EXCLUDE (total, total_sq, cluster_sq), round(total, 6)",
+    "item_scores": "* EXCLUDE (k, mean), round(k, 9), round(mean, 9)",
+}
+
+
+def _not_as_the_view(table: str, columns: str) -> str:
+    """Compare a derived table with its view; what is stale waits for the next publish."""
+    rows = f"SELECT {columns} FROM {{}} WHERE NOT EXISTS (FROM stale_runs)"
+    stored, said = rows.format(table), rows.format(f"v_{table}")
+    return f"""SELECT 'derived table {table}: ' || count(*) || ' rows are not what the samples and '
+        || 'scores say; run `harness store rebuild`'
+    FROM (({stored} EXCEPT ALL {said}) UNION ALL ({said} EXCEPT ALL {stored}))
+    HAVING count(*) > 0"""
+
+
 # Each query gives one text column: a fault a row.
 _CHECKS = (
     f"""SELECT 'run ' || run_id || ': item ' || item_id || ' epoch ' || epoch || ' attempt '
@@ -53,6 +71,7 @@ _CHECKS = (
     "SELECT 'run ' || run_id || ': ' || suspect FROM ingest_offsets WHERE suspect IS NOT NULL",
     """SELECT 'run ' || run_id || ': the line at byte ' || byte || ' could not be read: ' || reason
     FROM ingest_errors""",
+    *(_not_as_the_view(table, columns) for table, columns in _DERIVED.items()),
 )
 
 

@@ -17,39 +17,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.core.errors import StoreError
+from harness.store.derive import refresh
 from harness.store.layout import Store
 from harness.store.load import fsync
-from harness.store.schema import check_version, connect
+from harness.store.schema import check_version, connect, migrations
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 KEEP = 3
 GRACE_SECONDS = 60.0
-
-# The strategy's verdict where there is one, else the headline. An answer that was reused from an
-# earlier run is the same answer: it counts once.
-_ITEM_SCORES = """
-CREATE OR REPLACE TABLE item_scores AS
-WITH attempts AS (
-    SELECT r.variant_id, r.strategy, a.*
-    FROM v_metric_values a
-    JOIN runs r USING (run_id)
-    LEFT JOIN (SELECT DISTINCT run_id, metric FROM scores WHERE starts_with(scorer, 'strategy:')) c
-        USING (run_id)
-    WHERE a.counted IS NOT NULL AND a.metric = coalesce(c.metric, r.metric)
-    QUALIFY row_number() OVER (
-        PARTITION BY r.variant_id, r.strategy, a.task_id, a.version, a.item_id,
-            coalesce(CAST(a.key AS VARCHAR), a.run_id || '/' || a.epoch)
-        ORDER BY a.run_id DESC, a.epoch DESC
-    ) = 1
-)
-SELECT variant_id, strategy, task_id, version, item_id, count(*) AS n, sum(counted) AS k,
-    avg(counted) AS mean, any_value(cluster_id) AS cluster_id
-FROM attempts
-GROUP BY variant_id, strategy, task_id, version, item_id
-ORDER BY variant_id, strategy, task_id, version, item_id
-"""
 
 
 class Current(msgspec.Struct):
@@ -99,21 +76,19 @@ def publish(store: Store) -> str | None:
     """
     if not store.database.exists():
         return None
-    if store.database.with_name("store.duckdb.wal").exists():
-        # Left by a killed ingester, or by a close that found the disk full and did not say so:
-        # asked for by name, folding it into the file succeeds or raises.
-        with connect(store.database) as con:
+    started = time.monotonic()
+    left = store.database.with_name("store.duckdb.wal").exists()
+    with connect(store.database) as con:
+        if refresh(con) or left:
+            # A close that finds the disk full does not say so, and a killed ingester leaves a log:
+            # asked for by name, folding it into the file succeeds or raises.
             con.execute("CHECKPOINT")
     before, source = current(store), _fingerprint(store.database)
     if before and before.source == source and (store.published / before.file).exists():
         return None
-    started = time.monotonic()
     store.published.mkdir(exist_ok=True)
     new = store.published / "new.tmp"
     shutil.copyfile(store.database, new)
-    with connect(new) as con:
-        con.execute(_ITEM_SCORES)
-        con.execute("CHECKPOINT")
     with new.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     number = int(before.generation.split("-")[0]) + 1 if before else 1
@@ -135,7 +110,7 @@ def snapshot(store: Store) -> DuckDBPyConnection:
     Raises
     ------
     StoreError
-        When nothing was published yet, or a newer package wrote it.
+        When nothing was published yet, or a newer or older package wrote it.
     """
     import duckdb
 
@@ -154,7 +129,11 @@ def snapshot(store: Store) -> DuckDBPyConnection:
                 if last_try:
                     raise StoreError(f"cannot open snapshot {path}: {error}") from error
                 continue  # replaced and removed since current.json was read
-            check_version(con)
+            if (version := check_version(con)) < max(migrations()):
+                raise StoreError(
+                    f"snapshot {path} has schema version {version}, this package reads "
+                    f"{max(migrations())}; run `harness store sync` to bring the store up to date"
+                )
             # The older instance closes by itself when its last connection is gone.
             _open_snapshots[store.root.resolve()] = (now.generation, con)
             return con.cursor()

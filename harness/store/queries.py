@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from harness.core.errors import UsageError
+from harness.store.fits import find_fit, fit_items, fit_models, fits
 from harness.store.rows import dicts
 from harness.store.texts import (
     StoredAnswer,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RunRow",
+    "RunTotals",
     "StoredAnswer",
     "Total",
     "Usage",
@@ -34,12 +36,19 @@ __all__ = [
     "attempts",
     "attempts_with_text",
     "counts",
+    "equal_keys",
+    "find_fit",
+    "fit_items",
+    "fit_models",
+    "fits",
+    "item_repeats",
     "item_values",
     "metrics",
     "run_rows",
+    "run_totals",
     "sample",
     "samples_arrow",
-    "totals",
+    "scorers",
     "usage",
 ]
 
@@ -134,50 +143,137 @@ def run_rows(con: DuckDBPyConnection, run_ids: Sequence[str] | None = None) -> l
     return [RunRow(**row) for row in dicts(rows)]
 
 
-def counts(con: DuckDBPyConnection, run_id: str) -> dict[str, int]:
-    """Count how the attempts of a run ended.
+class Total(Struct, kw_only=True):
+    """One metric of a run summed up: enough for a mean's interval.
 
-    Returns
-    -------
-    dict of str to int
+    Attributes
+    ----------
+    n_items : int
+        Items that count.
+    total, total_sq : float
+        Sums of their means over epochs, and of the squares of these.
+    is_binary : bool
+        Every item's mean is 0 or 1.
+    n_clusters : int
+        Clusters that the items are in; an item without one is one by itself.
+    cluster_sq : float
+        Sum over clusters of the squared sum of their items' deviations from the mean.
+    """
+
+    metric: str
+    n_items: int
+    total: float
+    total_sq: float
+    is_binary: bool
+    n_clusters: int
+    cluster_sq: float
+
+
+class RunTotals(Struct, kw_only=True):
+    """A run in numbers.
+
+    Attributes
+    ----------
+    counts : dict of str to int
         ``n_planned`` = ``n_scored`` + ``error`` (the model's) + ``error_harness`` (anyone else's) +
         ``timeout`` + ``truncated`` + ``refused`` + ``unscored`` + ``unavailable`` + ``open`` (not
         tried yet). Besides ``n_counted`` (the denominator) and ``no_answer`` (unparsed answers, a
         part of ``error``).
+    metrics : list of str
+        All metrics: the headline first, the others by name.
+    totals : dict of str to Total
+        By metric; those that no item counts in are left out.
+    usage : Usage
+    """
+
+    counts: dict[str, int]
+    metrics: list[str]
+    totals: dict[str, Total]
+    usage: Usage
+
+
+_COUNTS = (
+    "n_scored", "n_counted", "error", "error_harness", "timeout", "truncated", "refused",
+    "unscored", "unavailable", "no_answer",
+)  # fmt: skip
+
+
+def run_totals(
+    con: DuckDBPyConnection, run_ids: Sequence[str] | None = None
+) -> dict[str, RunTotals]:
+    """Sum up runs: two queries over narrow tables, however many runs there are.
+
+    Parameters
+    ----------
+    con : DuckDBPyConnection
+    run_ids : sequence of str or None
+        Only these; those that do not exist are left out.
+    """
+    ids = {"ids": None if run_ids is None else list(run_ids)}
+    zero = ", ".join(f"coalesce(t.{name}, 0) AS {name}" for name in _COUNTS)
+    rows = dicts(
+        con.execute(
+            f"""
+            SELECT r.run_id, r.metric, r.n_planned, {zero},
+                r.n_planned - coalesce(t.n_attempts, 0) AS open,
+                t.tokens_in, t.tokens_out, t.cost_usd, coalesce(t.reused, 0) AS reused
+            FROM runs r LEFT JOIN run_totals t USING (run_id)
+            WHERE $ids IS NULL OR list_contains($ids, r.run_id)
+            """,
+            ids,
+        )
+    )
+    by_run: dict[str, list[dict[str, Any]]] = {row["run_id"]: [] for row in rows}
+    for total in dicts(
+        con.execute(
+            "SELECT * FROM metric_totals WHERE $ids IS NULL OR list_contains($ids, run_id) "
+            "ORDER BY run_id, metric",
+            ids,
+        )
+    ):
+        by_run[total.pop("run_id")].append(total)
+    return {row["run_id"]: _run_totals(row, by_run[row["run_id"]]) for row in rows}
+
+
+def _run_totals(row: dict[str, Any], totals: list[dict[str, Any]]) -> RunTotals:
+    metrics = [row["metric"], *(t["metric"] for t in totals if t["metric"] != row["metric"])]
+    return RunTotals(
+        counts={name: row[name] for name in ("n_planned", *_COUNTS, "open")},
+        metrics=metrics,
+        totals={t["metric"]: Total(**t) for t in totals if t["n_items"]},
+        usage=Usage(**{name: row[name] for name in Usage.__struct_fields__}),
+    )
+
+
+def counts(con: DuckDBPyConnection, run_id: str) -> dict[str, int]:
+    """Count how the attempts of a run ended: `RunTotals.counts`.
 
     Raises
     ------
     UsageError
         For an unknown run.
     """
-    rows = dicts(
-        con.execute(
-            """
-            SELECT
-                any_value(r.n_planned) AS n_planned,
-                count(*) FILTER (a.status = 'scored') AS n_scored,
-                count(a.counted) AS n_counted,
-                count(*) FILTER (a.status = 'error' AND coalesce(a.error_kind, 'model') = 'model')
-                    AS error,
-                count(*) FILTER (a.status = 'error' AND coalesce(a.error_kind, 'model') <> 'model')
-                    AS error_harness,
-                count(*) FILTER (a.status = 'timeout') AS timeout,
-                count(*) FILTER (a.status = 'truncated') AS truncated,
-                count(*) FILTER (a.status = 'refused') AS refused,
-                count(*) FILTER (a.status = 'unscored') AS unscored,
-                count(*) FILTER (a.status = 'unavailable') AS unavailable,
-                count(*) FILTER (a.status = 'error' AND a.reason = 'no_answer') AS no_answer,
-                any_value(r.n_planned) - count(a.item_id) AS open
-            FROM runs r LEFT JOIN v_attempts a ON a.run_id = r.run_id AND a.run_id = $run
-            WHERE r.run_id = $run
-            GROUP BY r.run_id
-            """,
-            {"run": run_id},
-        )
-    )
-    if not rows:
+    return _totals_of(con, run_id).counts
+
+
+def metrics(con: DuckDBPyConnection, run_id: str) -> list[str]:
+    """List the metrics of a run: the headline first, the others by name. Errors as for `counts`."""
+    return _totals_of(con, run_id).metrics
+
+
+def usage(con: DuckDBPyConnection, run_id: str) -> Usage:
+    """Sum what a run used, retries included, answers of earlier runs left out.
+
+    Errors as for `counts`.
+    """
+    return _totals_of(con, run_id).usage
+
+
+def _totals_of(con: DuckDBPyConnection, run_id: str) -> RunTotals:
+    found = run_totals(con, [run_id])
+    if not found:
         raise UsageError(f"no run {run_id!r} in this store (see `harness list runs`)")
-    return rows[0]
+    return found[run_id]
 
 
 def item_values(
@@ -197,76 +293,6 @@ def item_values(
     ).fetchall()
 
 
-class Total(Struct, kw_only=True):
-    """One metric of a run summed up: enough for a proportion's interval.
-
-    Attributes
-    ----------
-    n_items : int
-        Items that count.
-    total : float
-        Sum of their means over epochs.
-    binary : bool
-        Every item's mean is 0 or 1.
-    clustered : bool
-        Some items share a cluster.
-    """
-
-    metric: str
-    n_items: int
-    total: float
-    binary: bool
-    clustered: bool
-
-
-def totals(con: DuckDBPyConnection, run_id: str) -> dict[str, Total]:
-    """Sum up every metric of a run in one query; metrics that no item counts in are left out."""
-    rows = con.execute(
-        """
-        SELECT metric, count(*) AS n_items, sum(mean) AS total, bool_and(mean IN (0, 1)) AS binary,
-            count(DISTINCT cluster_id) < count(cluster_id) AS clustered
-        FROM v_items_scored WHERE run_id = $run GROUP BY metric
-        """,
-        {"run": run_id},
-    )
-    return {row["metric"]: Total(**row) for row in dicts(rows)}
-
-
-def metrics(con: DuckDBPyConnection, run_id: str) -> list[str]:
-    """List the metrics of a run: the headline first, the others by name."""
-    rows = con.execute(
-        """
-        SELECT metric FROM (
-            SELECT metric FROM runs WHERE run_id = $run
-            UNION SELECT metric FROM scores WHERE run_id = $run
-        )
-        ORDER BY metric <> (SELECT metric FROM runs WHERE run_id = $run), metric
-        """,
-        {"run": run_id},
-    ).fetchall()
-    return [name for (name,) in rows]
-
-
-def usage(con: DuckDBPyConnection, run_id: str) -> Usage:
-    """Sum what a run used, retries included, answers of earlier runs left out."""
-    rows = con.execute(
-        """
-        WITH own AS (SELECT * FROM samples WHERE run_id = $run)
-        SELECT
-            CASE WHEN bool_and(reused_from IS NOT NULL) THEN 0
-                ELSE sum(tokens_in) FILTER (reused_from IS NULL) END AS tokens_in,
-            CASE WHEN bool_and(reused_from IS NOT NULL) THEN 0
-                ELSE sum(tokens_out) FILTER (reused_from IS NULL) END AS tokens_out,
-            CASE WHEN bool_and(reused_from IS NOT NULL) THEN 0
-                ELSE sum(cost_usd) FILTER (reused_from IS NULL) END AS cost_usd,
-            count(reused_from) AS reused
-        FROM own
-        """,
-        {"run": run_id},
-    )
-    return Usage(**dicts(rows)[0])
-
-
 def attempts(con: DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
     """List the latest attempt of every item and epoch, without texts (the columns of `v_attempts`)."""
     return dicts(
@@ -276,3 +302,53 @@ def attempts(con: DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
             {"run": run_id},
         )
     )
+
+
+def scorers(con: DuckDBPyConnection, run_id: str) -> list[str]:
+    """List what gave the valid verdicts of a run, as ``name (version)``; strategies left out."""
+    rows = con.execute(
+        """
+        SELECT DISTINCT scorer || ' (version ' || scorer_version || ')' AS name FROM v_scores
+        WHERE run_id = $run AND NOT starts_with(scorer, 'strategy:') ORDER BY name
+        """,
+        {"run": run_id},
+    ).fetchall()
+    return [name for (name,) in rows]
+
+
+def equal_keys(con: DuckDBPyConnection, a: str, b: str) -> tuple[int, int]:
+    """Count the attempts at the same item and repeat in two runs, and those with the same key.
+
+    Returns
+    -------
+    equal, both : int
+    """
+    row = con.execute(
+        """
+        SELECT count(*) FILTER (one.key = two.key), count(*)
+        FROM (FROM v_attempts WHERE run_id = $a) one
+        JOIN (FROM v_attempts WHERE run_id = $b) two USING (item_id, epoch)
+        """,
+        {"a": a, "b": b},
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)
+
+
+def item_repeats(
+    con: DuckDBPyConnection, run_id: str, metric: str
+) -> list[tuple[str, str | None, list[float]]]:
+    """Give the items that count with the value of each of their repeats.
+
+    Returns
+    -------
+    list of (item_id, cluster_id, values)
+        Ordered by item; values by repeat.
+    """
+    return con.execute(
+        """
+        SELECT item_id, any_value(cluster_id), list(counted ORDER BY epoch) FROM v_metric_values
+        WHERE run_id = $run AND metric = $metric AND counted IS NOT NULL
+        GROUP BY item_id ORDER BY item_id
+        """,
+        {"run": run_id, "metric": metric},
+    ).fetchall()

@@ -136,6 +136,10 @@ def migrate(con: DuckDBPyConnection) -> None:
     if con.execute("SELECT views_sha256 FROM schema_meta").fetchone() != (digest,):
         con.execute("BEGIN")
         con.execute(views)
+        # What was derived by the old text is no longer what the views say.
+        con.execute(
+            "INSERT INTO stale_runs SELECT run_id FROM runs ANTI JOIN stale_runs USING (run_id)"
+        )
         con.execute("UPDATE schema_meta SET views_sha256 = ?", [digest])
         con.execute("COMMIT")
 

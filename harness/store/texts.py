@@ -23,6 +23,17 @@ _TEXT_COLUMNS = (
 )
 
 
+# Which of the keys in the temporary table `wanted` have an answer, and where; of several the latest.
+ANSWERED = """
+SELECT s.key, s.run_id, s.text_id, coalesce(s.reused_from, s.run_id) AS origin, s.status,
+    s.finish_reason, s.tokens_in, s.tokens_out, s.tokens_reasoning, s.latency_ms, s.peak_mem_bytes,
+    s.cost_usd, s.isolation
+FROM samples s JOIN wanted USING (key)
+WHERE s.status IN ('unscored', 'truncated', 'refused')
+QUALIFY row_number() OVER (PARTITION BY s.key ORDER BY s.ts DESC, s.text_id DESC) = 1
+"""
+
+
 class StoredAnswer(Struct, kw_only=True):
     """A whole answer of an earlier run: everything that is needed to write its record again.
 
@@ -76,18 +87,7 @@ def answers_for_keys(
     con.execute(
         "CREATE OR REPLACE TEMP TABLE wanted AS SELECT unnest(?::UUID[]) AS key", [list(by_uuid)]
     )
-    found = dicts(
-        con.execute(
-            """
-            SELECT s.key, s.run_id, s.text_id, coalesce(s.reused_from, s.run_id) AS origin, s.status,
-                s.finish_reason, s.tokens_in, s.tokens_out, s.tokens_reasoning, s.latency_ms,
-                s.peak_mem_bytes, s.cost_usd, s.isolation
-            FROM samples s JOIN wanted USING (key)
-            WHERE s.status IN ('unscored', 'truncated', 'refused')
-            QUALIFY row_number() OVER (PARTITION BY s.key ORDER BY s.ts DESC, s.text_id DESC) = 1
-            """
-        )
-    )
+    found = dicts(con.execute(ANSWERED))
     con.execute("DROP TABLE wanted")
     by_run: dict[str, dict[int, dict[str, Any]]] = {}
     for row in found:

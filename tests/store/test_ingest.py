@@ -312,6 +312,19 @@ def test_a_second_ingester_returns_at_once(store, build):
     assert sync(store).rows == 3
 
 
+def test_an_ingester_of_another_process_returns_at_once_while_one_works(store, build, python):
+    build.run(store)
+    code = "import sys; from harness.store import *; print(sync(Store.open(sys.argv[1])).busy)"
+    with locked(store):
+        second = python(code, store.root)
+        assert second.communicate() == ("True\n", "")
+        assert second.returncode == 0
+        assert not store.database.exists()
+    third = python(code, store.root)
+    assert third.communicate() == ("False\n", "")
+    assert table(store, "SELECT count(*) FROM samples") == [(3,)]
+
+
 def test_two_ingesters_at_once_both_succeed(store, build, python):
     build.run(store, (1.0,) * 50)
     code = (

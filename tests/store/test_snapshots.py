@@ -32,6 +32,34 @@ def test_a_reader_keeps_its_generation_while_newer_ones_appear(store, build):
         assert n_samples(old) == 3
 
 
+READER = """
+import sys
+from pathlib import Path
+from harness.store import Store, snapshot
+store = Store(Path(sys.argv[1]))
+old = snapshot(store)
+count = lambda con: con.execute("SELECT count(*) FROM samples").fetchone()[0]
+print(count(old), flush=True)
+for _ in sys.stdin:
+    print(count(old), count(snapshot(store)), flush=True)
+"""
+
+
+def test_a_page_that_stays_open_sees_its_generation_even_when_that_is_gone(store, build, python):
+    build.run(store)
+    sync(store)
+    reader = python(READER, store.root)
+    assert reader.stdout.readline() == "3\n"
+    for total in (6, 9):
+        first = current(store).file
+        build.run(store)
+        sync(store)
+        (store.published / first).unlink()
+        reader.stdin.write("look\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline() == f"3 {total}\n"
+
+
 def test_generations_have_names_of_their_own_and_old_ones_go_after_a_grace_time(store, build):
     names = []
     for _ in range(6):
@@ -130,6 +158,17 @@ def test_lock_matrix_of_two_processes(tmp_path, python, holder, other, works):
     else:
         with pytest.raises(duckdb.IOException, match="lock"):
             duckdb.connect(str(path), read_only=other)
+
+
+def test_attaching_read_only_waits_for_a_writer_too(tmp_path, python):
+    import duckdb
+
+    path = tmp_path / "x.duckdb"
+    duckdb.connect(str(path)).close()
+    process = python(HOLD.format(False), path)
+    assert process.stdout.readline() == "open\n"
+    with duckdb.connect() as con, pytest.raises(duckdb.IOException, match="lock"):
+        con.execute(f"ATTACH '{path}' AS other (READ_ONLY)")
 
 
 def test_lock_matrix_within_a_process(tmp_path):

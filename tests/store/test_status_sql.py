@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.core.status import effective_status, error_kind_of, value_counted
 from harness.core.types import STATUSES, ErrorKind
 from harness.store import Journal, new_run_id, snapshot, sync
+from harness.store.derive import refresh
 from harness.store.queries import attempts, counts, item_values, metrics
 from harness.store.schema import migrate
 
@@ -131,6 +132,8 @@ def test_counts_sum_to_planned_whatever_happened(many, policy):
                 by_attempt[attempt] = scores[-1]
             if attempt >= before[0]:
                 latest[place] = (attempt, status, kind, by_attempt)
+        con.execute("INSERT INTO stale_runs VALUES ('r')")
+        refresh(con)
         wanted = [
             expected(status, kind, by_attempt.get(attempt), policy)
             for attempt, status, kind, by_attempt in latest.values()

@@ -48,3 +48,7 @@ FROM (
     FROM batch
 ) b
 WHERE runs.run_id = getvariable('run') AND b.resumed > b.ended;
+
+INSERT INTO stale_runs
+SELECT getvariable('run')
+WHERE NOT EXISTS (SELECT 1 FROM stale_runs s WHERE s.run_id = getvariable('run'));

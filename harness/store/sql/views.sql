@@ -66,7 +66,7 @@ LEFT JOIN items i USING (task_id, version, item_id);
 
 -- Every metric of a run: the headline, and whatever its scores brought.
 CREATE OR REPLACE VIEW v_metrics_seen AS
-SELECT DISTINCT run_id, metric, starts_with(scorer, 'strategy:') AS of_strategy FROM scores
+SELECT DISTINCT run_id, metric, starts_with(scorer, 'strategy:') AS of_strategy FROM v_scores
 UNION
 SELECT run_id, metric, false FROM runs;
 
@@ -142,7 +142,7 @@ WITH clusters AS (
         run_id, metric, count(*) AS n, sum(mean) AS total, sum(mean * mean) AS total_sq,
         bool_and(mean IN (0, 1)) AS is_binary
     FROM v_items_scored
-    GROUP BY run_id, metric, coalesce('c' || cluster_id, 'i' || item_id)
+    GROUP BY run_id, metric, cluster_id, CASE WHEN cluster_id IS NULL THEN item_id END
 ), centred AS (
     SELECT *, total - n * (sum(total) OVER of_run) / (sum(n) OVER of_run) AS deviation
     FROM clusters
