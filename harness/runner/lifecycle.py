@@ -87,10 +87,9 @@ def carry_out(
         executor = Executor(plan, journal, observer, meter)
         todo = [Todo(planned) for planned in plan.attempts if planned.key not in earlier]
         _drive(executor, store, todo, earlier)
-    # Memory: the plan is done with, and the summary is read from the store anyway.
+    # Memory: the plan is done with, and ingesting what is left needs room.
     del plan, executor, todo, earlier
-    pack_run(store, run_id)
-    return summarise(store, run_id)
+    return _publish(store, run_id)
 
 
 def resume(
@@ -134,8 +133,7 @@ def resume(
             _drive(executor, store, todo, {}, unscored)
     finally:
         backend.close()
-    pack_run(store, run_id)
-    return summarise(store, run_id)
+    return _publish(store, run_id)
 
 
 def run_started(plan: Plan, run_id: str) -> RunStarted:
@@ -227,8 +225,9 @@ def _drive(
 ) -> None:
     """Make the attempts while the ingester drains the journal.
 
-    However it ends, the journal is flushed and ingested. An error of the run itself is told with
-    the command that goes on; trouble with ingesting after it must not hide it.
+    Afterwards the journal is flushed and what is left of it waits for `_publish`. When the run has to
+    stop it is ingested at once, and the error is told with the command that goes on; trouble with
+    ingesting after it must not hide it.
     """
     plan, journal, observer = executor.plan, executor.journal, executor.observer
     began = time.monotonic()
@@ -267,13 +266,20 @@ def _drive(
         observer.ended()
         if plan.judge:
             plan.judge.close()
-    ingester.stop()
+    ingester.halt()
     if executor.stopped_by:
         made = plan.n_planned - executor.n_not_started
         observer.note(
             f"{label}: {executor.stopped_by}; {made} of {plan.n_planned} attempts are there, go on "
             f"with: {resume_command}"
         )
+
+
+def _publish(store: Store, run_id: str) -> Summary:
+    """Ingest what is left of a run and read what it came to, from the store and never from memory."""
+    sync(store, wait=True)
+    pack_run(store, run_id)
+    return summarise(store, run_id)
 
 
 def _finished(executor: Executor, seconds: float) -> RunFinished:

@@ -165,6 +165,12 @@ class Ingester:
         """Start the thread."""
         self._thread.start()
 
+    def halt(self) -> None:
+        """Stop the thread; what it has not looked at yet waits for a `sync`."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
     def stop(self) -> SyncReport:
         """Stop the thread, ingest what is left and publish it.
 
@@ -173,9 +179,7 @@ class Ingester:
         StoreError
             When what is left cannot be ingested; the journals are whole.
         """
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self.halt()
         return sync(self.store, wait=True)
 
     def __enter__(self) -> Self:

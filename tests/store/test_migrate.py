@@ -138,6 +138,7 @@ VERBS = [
     RUN, ["resume", "last"], ["rescore", "last"], ["list", "runs"], ["show", "run", "last"],
     ["show", "sample", "last", "test-0001"], ["export", "results"], ["export", "samples"],
     ["store", "sync"], ["store", "verify"], ["store", "rebuild"], ["store", "compact"],
+    ["show", "diff", "last", "last"], ["compare", "mock:gold", "mock:gold"], ["fit"],
 ]  # fmt: skip
 
 
