@@ -1,0 +1,178 @@
+"""The graded response model for ordered scores (Samejima 1969), by quadrature EM.
+
+P(score ≥ m) = σ(a θ + d_m), d_1 > d_2 > …; thresholds b_m = −d_m/a rise. θ ~ N(0, 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from irt._cells import Floats, sigmoid
+from irt._em import Posterior, population, posterior_of, squarem
+from irt._nodes import normal_grid
+
+
+@dataclass(frozen=True)
+class GrmResult:
+    """A fit of the graded response model.
+
+    Attributes
+    ----------
+    a : array, shape (items,)
+        Slopes.
+    d, b : array, shape (items, levels − 1)
+        Intercepts, falling, and thresholds b = −d/a, rising.
+    theta, sd : array, shape (models,)
+        Posterior mean and standard deviation of ability.
+    log_lik : float
+        Log marginal likelihood.
+    iterations : int
+        EM steps.
+    converged : bool
+        Whether the last step changed nothing by more than the tolerance.
+    max_change : float
+        Largest change of a ln a or d in the last step.
+    """
+
+    a: Floats
+    d: Floats
+    b: Floats
+    theta: Floats
+    sd: Floats
+    log_lik: float
+    iterations: int
+    converged: bool
+    max_change: float
+
+
+def grm(
+    responses: ArrayLike,
+    n_levels: int,
+    *,
+    counts: ArrayLike | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 500,
+    n_nodes: int = 61,
+) -> GrmResult:
+    """Fit slopes and ordered thresholds to scores 0 … n_levels − 1.
+
+    Parameters
+    ----------
+    responses : array of int, shape (items, models)
+        Scores; −1 where missing.
+    n_levels : int
+        Number of levels, the same for all items.
+    counts : array, shape (models,), optional
+        Multiplicities of the columns.
+    tol : float
+        Stop when an EM step changes no ln a and no d by as much.
+    max_iter : int
+        Most EM steps.
+    n_nodes : int
+        Nodes on [−6, 6].
+
+    Returns
+    -------
+    GrmResult
+
+    Raises
+    ------
+    ValueError
+        When a score is not a whole number from −1 to n_levels − 1, or a level of an item was never
+        given (its threshold is then not finite).
+    """
+    y, weight = _check(responses, n_levels, counts)
+    x, log_w = normal_grid(n_nodes)
+    n_items, n_models = y.shape
+    hot = (y[:, None, :] == np.arange(n_levels)[:, None]).astype(np.float64)
+    flat = hot.reshape(n_items * n_levels, n_models)
+    share = (hot @ weight + 0.5) / ((hot.sum(axis=1) @ weight)[:, None] + 0.5 * n_levels)
+    above = 1 - np.cumsum(share, axis=1)[:, :-1]
+    start = np.column_stack([np.zeros(n_items), np.log(above / (1 - above))]).T
+
+    def posterior(v: Floats) -> Posterior:
+        level = np.maximum(_levels(v, x)[0], 1e-300).reshape(len(flat), -1)
+        return posterior_of(x, flat.T @ np.log(level) + log_w)
+
+    def step(v: Floats) -> tuple[Floats, float]:
+        if (np.diff(v[1:], axis=0) >= 0).any():
+            return v, -np.inf  # an extrapolation that broke the order
+        post = posterior(v)
+        expected = (flat @ (post.pi * weight[:, None])).reshape(n_items, n_levels, -1)
+        after = v
+        for _ in range(2):
+            after = _newton(after, x, expected)
+        mean, scale = population(post, weight, after, None)
+        moved = np.vstack([after[:1] + np.log(scale), after[1:] + np.exp(after[0]) * mean])
+        return moved, float(weight @ post.log_lik)
+
+    run = squarem(step, start, tol, max_iter)
+    post = posterior(run.v)
+    a, d = np.exp(run.v[0]), run.v[1:].T
+    return GrmResult(
+        a, d, -d / a[:, None], post.mean, post.sd, float(weight @ post.log_lik),
+        run.iterations, run.converged, run.max_change,
+    )  # fmt: skip
+
+
+def _check(
+    responses: ArrayLike, n_levels: int, counts: ArrayLike | None
+) -> tuple[NDArray[np.int64], Floats]:
+    raw = np.asarray(responses, dtype=np.float64)
+    if raw.ndim != 2 or n_levels < 2:
+        raise ValueError(
+            f"scores of shape {raw.shape} with {n_levels} levels: they must be (items, models), 2 or more"
+        )
+    bad = ~np.isin(raw, np.arange(-1, n_levels))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(
+            f"item {i}, model {j}: score {raw[i, j]} is not a whole number from 0 to {n_levels - 1}, "
+            "nor −1 for missing"
+        )
+    for level in range(n_levels):
+        never = np.flatnonzero(~(raw == level).any(axis=1))
+        if never.size:
+            raise ValueError(f"item {never[0]}: score {level} was never given; merge its levels")
+    weight = np.ones(raw.shape[1]) if counts is None else np.asarray(counts, dtype=np.float64)
+    if weight.shape != raw.shape[1:] or not (np.isfinite(weight) & (weight > 0)).all():
+        raise ValueError(f"counts must be {raw.shape[1]} positive numbers")
+    return raw.astype(np.int64), weight
+
+
+def _levels(v: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """Return the probability of each level, (items, levels, nodes), and F(1 − F) at each step."""
+    above = sigmoid(np.exp(v[0])[:, None, None] * x + v[1:].T[:, :, None])
+    slope = above * (1 - above)
+    padded = np.pad(above, ((0, 0), (1, 1), (0, 0)))
+    padded[:, 0] = 1
+    return padded[:, :-1] - padded[:, 1:], slope
+
+
+def _newton(v: Floats, x: Floats, expected: Floats) -> Floats:
+    """Take one Fisher-scoring step of every item's (λ, d_1 …), clipped, and halved to keep order."""
+    level, slope = _levels(v, x)
+    n_items, n_levels, n_nodes = level.shape
+    level = np.maximum(level, 1e-300)
+    # ∂P_m: step m raises level m and lowers level m − 1.
+    by = np.zeros((n_items, n_levels, n_levels, n_nodes))
+    for m in range(1, n_levels):
+        by[:, m, m], by[:, m, m - 1] = slope[:, m - 1], -slope[:, m - 1]
+    by[:, 0] = by[:, 1:].sum(axis=1) * (np.exp(v[0])[:, None, None] * x)
+    gradient = np.einsum("imq,irmq->ir", expected / level, by)
+    total = expected.sum(axis=1)
+    weighted = by * (total[:, None] / level)[:, None]
+    hessian = np.einsum("irmq,ismq->irs", weighted, by)
+    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0].T
+    limit = np.full((n_levels, 1), 2.0)
+    limit[0] = 1
+    step = np.clip(step, -limit, limit)
+    for _ in range(30):
+        broken = (np.diff((v + step)[1:], axis=0) >= 0).any(axis=0)
+        if not broken.any():
+            break
+        step[:, broken] /= 2
+    return np.asarray(v + step)

@@ -1,0 +1,95 @@
+"""Reading responses from a file whose form shows itself: py-irt JSONL, long or wide CSV, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irt.data import DataError, Responses, Scores
+
+
+def read(path: str | Path, scores: Scores = "counts") -> Responses:
+    """Read responses, recognising the form of the file.
+
+    Parameters
+    ----------
+    path : path
+        `.jsonl`: py-irt's records (`subject_id`, `responses`), or one long row a line (`model`,
+        `item`, `k`, optional `n`). `.parquet`: a long table. `.csv`: a long table where the header
+        has `model`, `item` and `k`; otherwise wide, the first column the model, every other one an
+        item, an empty cell one that was not tried.
+    scores : {"counts", "fractional"}
+        "fractional" allows real numbers between 0 and n.
+
+    Returns
+    -------
+    Responses
+        Checked and sorted.
+
+    Raises
+    ------
+    DataError
+        For a file of another form, or data that `Responses` refuses; the message names the file.
+    """
+    file = Path(path)
+    readers = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    if file.suffix not in readers:
+        raise DataError(f"{file.name}: not one of {', '.join(readers)}")
+    try:
+        return readers[file.suffix](file, scores)
+    except DataError as error:
+        raise DataError(f"{file.name}: {error}") from None
+
+
+def _jsonl(file: Path, scores: Scores) -> Responses:
+    rows = list(_records(file))
+    if rows and "subject_id" in rows[0]:
+        return Responses.from_pyirt(rows)
+    return Responses.from_table(rows, scores)
+
+
+def _records(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(f"line {number} is not JSON ({error.msg})") from None
+            if not isinstance(record, dict):
+                raise DataError(f"line {number} is not a JSON object")
+            yield record
+
+
+def _csv(file: Path, scores: Scores) -> Responses:
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = csv.reader(stream)
+        header = next(rows, [])
+        body = [row for row in rows if row]
+    for number, row in enumerate(body, 2):
+        if len(row) != len(header):
+            raise DataError(f"line {number} has {len(row)} fields, the header has {len(header)}")
+    if {"model", "item", "k"} <= set(header):
+        columns = zip(*body, strict=True) if body else [()] * len(header)
+        return Responses.from_table(dict(zip(header, columns, strict=True)), scores)
+    if len(header) < 2:
+        raise DataError("neither a long table (model, item, k) nor a wide one (model, items ...)")
+    names: list[Hashable] = [row[0] for row in body]
+    try:
+        cells = [[float(cell) if cell.strip() else np.nan for cell in row[1:]] for row in body]
+    except ValueError as error:
+        raise DataError(f"a cell is not a number ({error})") from None
+    matrix = np.array(cells, dtype=np.float64).reshape(len(body), len(header) - 1)
+    return Responses.from_matrix(matrix, models=names, items=header[1:], scores=scores)
+
+
+def _parquet(file: Path, scores: Scores) -> Responses:
+    import pyarrow.parquet  # pyarrow is not needed by anything else here
+
+    return Responses.from_table(pyarrow.parquet.read_table(file), scores)
