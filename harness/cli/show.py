@@ -1,4 +1,4 @@
-"""`harness show task|run|sample|diff`: one thing whole, or two runs side by side."""
+"""`harness show task|run|sample|diff|fit`: one thing whole, or two runs side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.core.types import Sample
 from harness.runner.config import make_config
 from harness.store.layout import Store
 
-_WHAT = ("task", "run", "sample", "diff")
+_WHAT = ("task", "run", "sample", "diff", "fit")
 
 
 def register(app: typer.Typer, line: str) -> None:
@@ -24,8 +24,10 @@ def register(app: typer.Typer, line: str) -> None:
 
 
 def show(
-    what: Annotated[str, typer.Argument(help="task, run, sample or diff.")],
-    name: Annotated[str, typer.Argument(help="Task name, or run id (`last`: the newest).")],
+    what: Annotated[str, typer.Argument(help="task, run, sample, diff or fit.")],
+    name: Annotated[
+        str, typer.Argument(help="Task name, or id of a run or fit (`last`: the newest).")
+    ],
     item: Annotated[
         str | None, typer.Argument(help="For sample: the item id; for diff: the other run.")
     ] = None,
@@ -37,13 +39,15 @@ def show(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
-    """Show one task, run or sample, or in what two runs differ."""
+    """Show one task, run, sample or fit, or in what two runs differ."""
     if what not in _WHAT:
         raise unknown("show", what, _WHAT)
     if what == "task":
         _show_task(name, data_root, data, json)
     elif what == "run":
         _show_run(name, store, json)
+    elif what == "fit":
+        _show_fit(name, store, json)
     elif what == "diff":
         if item is None:
             raise UsageError("show diff needs two runs: harness show diff A B")
@@ -156,6 +160,21 @@ def _show_diff(a: str, b: str, store: str | None, json: bool) -> None:
     )
     unlike = found.unlike()
     print(f"not to be compared: {'; '.join(unlike)}" if unlike else "may be compared item by item")
+
+
+def _show_fit(name: str, store: str | None, json: bool) -> None:
+    from harness.cli.fit import print_fit
+    from harness.store.ingest import refresh
+    from harness.store.publish import snapshot
+    from harness.store.queries import find_fit
+
+    opened = Store.open(store, create=False)
+    refresh(opened)
+    found = find_fit(snapshot(opened), name)
+    if json:
+        print_json(found)
+    else:
+        print_fit(found)
 
 
 def _cell(value: Any) -> str:
