@@ -271,19 +271,23 @@ def _stored(fitted: irt.Fit, source: str, selection: dict[str, Any], seconds: fl
     name = sha256_of([fitted.method, fitted.data_hash, scores])[:12]
     fit_id = f"{fitted.method}-{name}"
     packages = environment()["packages"]
+    hanging, remark = _testlets(fitted)
+    verdict = _verdict(fitted)
+    if remark:
+        verdict["text"] += f"\n{remark}"
     row = FitRow(
         fit_id=fit_id, method=fitted.method, scores=scores,
         parameterisation=fitted.parameterisation, gauge=fitted.gauge,
         hyper=_numbers(vars(fitted.hyper)), source=source, selection=selection,
         data_hash=fitted.data_hash, code_commit=environment().get("git_commit"),
         versions={p: packages[p] for p in _PACKAGES if p in packages},
-        converged=bool(fitted.verdict.converged), verdict=_verdict(fitted),
+        converged=bool(fitted.verdict.converged), verdict=verdict,
         log_loss=_number(fitted.log_loss), n_models=len(fitted.models), n_items=len(fitted.items),
         n_cells=fitted.responses.n_cells, seconds=seconds,
         created=datetime.now(UTC).replace(tzinfo=None),
     )  # fmt: skip
     models = [_model(fit_id, one) for one in fitted.models.to_dicts()]
-    items = [_item(fit_id, one) for one in fitted.items.to_dicts()]
+    items = [_item(fit_id, one, hanging) for one in fitted.items.to_dicts()]
     # In the order in which the store gives them.
     models.sort(
         key=lambda m: (math.inf if m.theta is None else -m.theta, m.variant_id, m.strategy or "")
@@ -303,13 +307,30 @@ def _model(fit_id: str, one: dict[str, Any]) -> FitModel:
     )  # fmt: skip
 
 
-def _item(fit_id: str, one: dict[str, Any]) -> FitItem:
+def _testlets(fitted: irt.Fit) -> tuple[frozenset[Any], str]:
+    """Find items that hang together beyond ability, and say so in a line."""
+    from irt.testlets import MAX_ITEMS, find_testlets
+
+    if len(fitted.items) > MAX_ITEMS:
+        return frozenset(), f"not looked for: testlets among more than {MAX_ITEMS} items"
+    found = find_testlets(fitted)
+    if not found.groups:
+        return frozenset(), ""
+    first = _some([str(item) for item in found.groups[0]])
+    return frozenset(found.items), (
+        f"{len(found.items)} items hang together in {len(found.groups)} groups beyond ability "
+        f"(testlets), so their errors are too small: {first}"
+    )
+
+
+def _item(fit_id: str, one: dict[str, Any], hanging: frozenset[Any]) -> FitItem:
     key = one["item"]
     task, version, item = key if isinstance(key, ItemKey) else (None, None, str(key))
     numbers = {name: _number(one[name]) for name in ("a", "b", "d", "se_log_a", "se_b", "se_d")}
     return FitItem(
         fit_id=fit_id, task_id=task, version=version, item_id=item, **numbers,
-        n_models=int(one["n_models"]), slope_z=_number(one["slope_z"]), flags=list(one["flags"]),
+        n_models=int(one["n_models"]), slope_z=_number(one["slope_z"]),
+        flags=[*one["flags"], *(["testlet"] if key in hanging else [])],
     )  # fmt: skip
 
 
