@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from irt.score import (
     score_models,
     se_difficulty,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from irt._dif_records import Dif
+    from irt.residuals import MeanSquares, PersonFit
+    from irt.testlets import Testlets
 
 _FREE_GAUGE = "mean(theta) = 0, SD(theta) = 1 over the calibration models"
 _ANCHOR_GAUGE = "the anchors' scale"
@@ -150,6 +155,32 @@ class Fit:
         array, shape (P, P)
         """
         return rank_shares(self.draws(n, seed).theta)
+
+    def item_fit(self) -> MeanSquares:
+        """Infit and outfit of the items; S-X² and M2 need complete data: see `irt.fitstats`."""
+        from irt.residuals import mean_squares
+
+        k, n = self.responses.k, self.responses.n
+        return mean_squares(k, n, self.items.a, self.items.d, self.models.theta)
+
+    def person_fit(self) -> PersonFit:
+        """l_z of the models: far below 0 where answers do not follow difficulty (a broken run)."""
+        from irt.residuals import person_fit
+
+        k, n = self.responses.k, self.responses.n
+        return person_fit(k, n, self.items.a, self.items.d, self.models.theta)
+
+    def dif(self, groups: Mapping[Hashable, Hashable], **options: Any) -> Dif:
+        """Test the items for differences between groups of models; see `irt.dif.dif`."""
+        from irt.dif import dif
+
+        return dif(self, groups, **options)
+
+    def testlets(self) -> Testlets:
+        """Find items that hang together beyond ability; see `irt.testlets.find_testlets`."""
+        from irt.testlets import find_testlets
+
+        return find_testlets(self)
 
     def score_model(self, new: Any) -> Scores:
         """Place models on this scale, the items as they are.

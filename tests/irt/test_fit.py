@@ -220,3 +220,39 @@ def test_a_cold_start_is_the_standardised_logit_of_the_rates():
     logits = np.log(np.array([2.5 / 0.5, 1.5 / 1.5, 2.5 / 0.5]))  # (k + ½)/(n − k + ½)
     assert np.allclose(start.theta, (logits - logits.mean()) / logits.std())
     assert np.allclose(start.d, np.log([3.5 / 1.5, 2.5 / 0.5]))
+
+
+def test_a_broken_run_stands_out_by_its_person_fit(data):
+    """A model that solves the hard items and misses the easy ones: l_z far below the others'."""
+    k = data.responses.k.copy()
+    worst = k.sum(axis=1).argsort()
+    k[:, 5] = 0
+    k[worst[:60], 5] = 1
+    broken = irt.fit(Responses.from_matrix(k.T), method="joint")
+    l_z = broken.person_fit().l_z
+    assert l_z.argmin() == 5
+    assert l_z[5] < -5 < np.sort(l_z)[1]
+
+
+def test_an_item_that_is_noise_fits_worst(data):
+    """Outfit: mean squared standardised residual, about 1 for items that follow the model."""
+    k = data.responses.k.copy()
+    k[7] = np.arange(40) % 2
+    fitted = irt.fit(Responses.from_matrix(k.T), method="joint")
+    outfit = fitted.item_fit().outfit
+    assert outfit.shape == (120,)
+    assert outfit[7] > np.median(outfit)
+    assert abs(np.median(outfit) - 1) < 0.15
+
+
+def test_an_item_that_one_group_finds_easy_is_found_by_dif(data):
+    k = data.responses.k.copy()
+    group = {name: "new" if j % 2 else "old" for j, name in enumerate(data.responses.models)}
+    # All but two of each group: an item without variation in a group cannot be tested.
+    k[11] = [float((group[name] == "new") != (j < 4)) for j, name in enumerate(group)]
+    names = {"models": data.responses.models, "items": data.responses.items}
+    found = irt.fit(Responses.from_matrix(k.T, **names), method="joint").dif(group)
+    rows = {row["item"]: row for row in found.to_dicts()}
+    flagged = [item for item, row in rows.items() if row["flags"]]
+    assert data.responses.items[11] in flagged
+    assert len(flagged) <= 3
