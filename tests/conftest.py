@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+collect_ignore = ["fixtures/fake_vllm.py"]  # a program, not a module: importing it starts it
 EXTERNAL = tomllib.loads((HERE / "external.toml").read_text(encoding="utf-8"))
 MAY_SKIP = [entry["files"] for entry in EXTERNAL["external"]]
 
