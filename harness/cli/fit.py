@@ -11,9 +11,10 @@ import msgspec
 import typer
 
 from harness.cli.jobs import split
-from harness.cli.output import note, print_json, print_table
+from harness.cli.output import first_of, note, print_json, print_table
 from harness.core.errors import StoreError, UsageError
 from harness.runner.fitting import fit_file, fit_store
+from harness.runner.human_minutes import read_minutes
 from harness.store.fits import FitItem, FitModel, StoredFit, keep_fit
 from harness.store.layout import Store
 
@@ -21,6 +22,7 @@ S = typer.Option  # short, since every line below is one
 
 _Z95 = 1.959964
 _ENDS = 5
+_VALUES = ("value", "lo", "hi")
 
 
 def register(app: typer.Typer, line: str) -> None:
@@ -40,6 +42,16 @@ def fit(
     largest_block: Annotated[
         bool, S("--largest-block", help="Without a common scale: fit the largest part.")
     ] = False,
+    human_minutes: Annotated[
+        Path | None, S(help="Minutes of items (item, human_minutes): .csv, .jsonl or .parquet.")
+    ] = None,
+    anchors: Annotated[
+        str | None, S(help="Only these rows of it are anchors: COLUMN=VALUE.")
+    ] = None,
+    release_dates: Annotated[
+        Path | None, S(help="Release dates of models (model, release_date), the same forms.")
+    ] = None,
+    link: Annotated[str, S(help="How minutes follow difficulty: ols or weighted.")] = "ols",
     out: Annotated[
         Path | None, S(help="Folder for models.parquet, items.parquet and fit.json.")
     ] = None,
@@ -58,6 +70,10 @@ def fit(
     }  # fmt: skip
     if responses is not None and any(chosen.values()):
         raise UsageError("--task, --model and --baselines choose from the store, not from a file")
+    if human_minutes is not None:
+        options["minutes"] = read_minutes(human_minutes, release_dates, anchors, link)
+    elif anchors is not None or release_dates is not None:
+        raise UsageError("--anchors and --release-dates need --human-minutes")
     if out is not None:
         _make_folder(out)
     if responses is None:
@@ -116,7 +132,8 @@ def machine_form(found: StoredFit) -> dict[str, Any]:
     return {
         "fit_id": row.fit_id, "method": row.method, "n_models": row.n_models,
         "n_items": row.n_items, "n_cells": row.n_cells, "converged": row.converged,
-        "log_loss": row.log_loss, "link": row.link, "doubling_months": None, "flags": flags,
+        "log_loss": row.log_loss, "link": row.link,
+        "doubling_months": (row.link or {}).get("doubling"), "flags": flags,
         "seconds": row.seconds,
         "models": {
             "fitted": row.n_models,
@@ -159,13 +176,13 @@ def write_fit(found: StoredFit, out: Path) -> None:
 
 def print_fit(found: StoredFit) -> None:
     """Write a fit for people: verdict, abilities, and the items worth a look."""
-    row = found.fit
+    row, linked = found.fit, found.fit.link is not None
     print(row.verdict["text"])
     print()
     print_table(
         f"{row.n_models} models, {row.method}; ability: {row.gauge}",
-        ["model", "ability [95 %]", "items answered"],
-        [(_named(m), _ability(m), m.n_items) for m in found.models],
+        ["model", "ability [95 %]", *(["H50 minutes [95 %]"] * linked), "items answered"],
+        [(_named(m), _ability(m), *([_horizon(m)] * linked), m.n_items) for m in found.models],
         fold=["model"],
     )
     print_table(
@@ -174,7 +191,45 @@ def print_fit(found: StoredFit) -> None:
         [_item_row(which, item) for which, item in _worth_a_look(found.items)],
         fold=["item"],
     )
+    if row.link is not None:
+        _print_link(row.link)
     note(f"{row.fit_id}: {row.n_cells} cells in {row.seconds:.2f} s")
+
+
+def _print_link(link: dict[str, Any]) -> None:
+    print(
+        f"human minutes: log minutes = {link['intercept']:.3f} + {link['slope']:.3f} b "
+        f"({link['level']}, {link['n_anchors']} anchors, R² {link['r2']:.3f}, spread {link['tau']:.2f})"
+    )
+    if "doubling" in link:
+        months, best = link["doubling"], link["best"]
+        print(
+            f"longest horizon of a dated model: {best['model']}, {_ends(best, 0)} minutes at 50 %"
+        )
+        print(f"doubling time at the frontier: {_ends(months, 2)} months")
+        moved = "; ".join(
+            f"{level}: {one['doubling']:.2f} months, best {one['best']:.0f} minutes"
+            for level, one in link["sensitivity"].items()
+            if level != link["level"]
+        )
+        print(f"with another level of the link, {moved}")
+        if link["undated"]:
+            note(f"{link['undated']} models have no release date: they are not in the frontier")
+        if others := link["dates_of_others"]:
+            note(f"{len(others)} release dates are of models that are not here: {first_of(others)}")
+    for text in link["notes"]:
+        note(text)
+
+
+def _ends(one: dict[str, float | None], digits: int) -> str:
+    """Write a value with its interval; an end that is not known, or without bound, as a dash."""
+    value, lo, hi = ("–" if x is None else f"{x:.{digits}f}" for x in (one[k] for k in _VALUES))
+    return f"{value} [{lo}, {hi}]"
+
+
+def _horizon(model: FitModel) -> str:
+    ends = {"value": model.horizon50_min, "lo": model.lo, "hi": model.hi}
+    return _ends(ends, 1 if (model.horizon50_min or 0) >= 1 else 3)
 
 
 def _named(model: FitModel) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.keys import sha256_of
 from harness.runner.environment import environment
+from harness.runner.human_minutes import Minutes, add_minutes
 from harness.store.fits import (
     FitItem,
     FitModel,
@@ -86,6 +87,7 @@ def fit_store(
     method: str = "auto",
     scores: str = "counts",
     largest_block: bool = False,
+    minutes: Minutes | None = None,
 ) -> StoredFit:
     """Fit what the store holds, and keep the fit in it.
 
@@ -104,6 +106,8 @@ def fit_store(
         Whether scores other than right and wrong are allowed.
     largest_block : bool
         Where there is no common scale, fit the largest connected part.
+    minutes : Minutes, optional
+        Human minutes of items, and release dates: then the fit has horizons.
 
     Returns
     -------
@@ -135,19 +139,26 @@ def fit_store(
     fitted = _fit(table, method, scores, largest_block)
     selection = {"tasks": chosen_tasks, "models": list(models), "baselines": baselines}
     found = _stored(fitted, "store", selection, time.perf_counter() - started)
+    if minutes is not None:
+        add_minutes(fitted, found, minutes)
     keep_fit(store, found)
     return found
 
 
 def fit_file(
-    path: Path, *, method: str = "auto", scores: str = "counts", largest_block: bool = False
+    path: Path,
+    *,
+    method: str = "auto",
+    scores: str = "counts",
+    largest_block: bool = False,
+    minutes: Minutes | None = None,
 ) -> StoredFit:
     """Fit the answers in a file: py-irt JSONL, a long or wide CSV, or a long Parquet table.
 
     Parameters
     ----------
     path : Path
-    method, scores, largest_block
+    method, scores, largest_block, minutes
         As for `fit_store`.
 
     Returns
@@ -165,7 +176,10 @@ def fit_file(
     _check(method, scores)
     started = time.perf_counter()
     fitted = _fit(path, method, scores, largest_block)
-    return _stored(fitted, path.name, {}, time.perf_counter() - started)
+    found = _stored(fitted, path.name, {}, time.perf_counter() - started)
+    if minutes is not None:
+        add_minutes(fitted, found, minutes)
+    return found
 
 
 def _check(method: str, scores: str) -> None:

@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from harness.cli.main import main
+from harness.core.resources import data
 
 BRIDGE = Path(__file__).resolve().parents[3] / "shared" / "upstream" / "irt" / "bridge"
 ANSWERS = BRIDGE / "all_a_pyirt.jsonl"
@@ -88,3 +89,33 @@ def test_priors_are_as_measured_before(fitted):
     assert hyper["mu_a"] == pytest.approx(0.70, abs=0.005)
     assert hyper["sigma_a"] == pytest.approx(0.46, abs=0.005)
     assert hyper["sigma_d"] == pytest.approx(2.98, abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def in_minutes():
+    """The fit read in human minutes: METR's 170 items are the anchors, as the authors have it."""
+    if not ANSWERS.exists():
+        pytest.skip("needs ../shared/upstream/irt/bridge")
+    import contextlib
+    import io
+
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        assert main([
+            "fit", "--responses", str(ANSWERS), "--human-minutes", str(BRIDGE / "items.csv"),
+            "--anchors", "source=metr", "--release-dates", str(data("published/bridge.csv")), "--json",
+        ]) == 0  # fmt: skip
+    return json.loads(told.getvalue())
+
+
+def test_link_and_doubling_time_are_those_measured_before(in_minutes):
+    """An implementation of its own found slope 1.521, intercept 2.570, R² .8328, 5.83 [5.2, 6.5]."""
+    link, months = in_minutes["link"], in_minutes["doubling_months"]
+    assert link["n_anchors"] == 170
+    assert link["slope"] == pytest.approx(1.521, abs=0.005)
+    assert link["intercept"] == pytest.approx(2.570, abs=0.005)
+    assert link["r2"] == pytest.approx(0.8328, abs=0.001)
+    assert months["value"] == pytest.approx(5.83, abs=0.02)
+    assert months["lo"] == pytest.approx(5.2, abs=0.1)
+    assert months["hi"] == pytest.approx(6.5, abs=0.1)
+    assert link["best"]["value"] == pytest.approx(118, abs=1)
