@@ -444,6 +444,8 @@ def make() -> str:
             results[problem.result] += 1
             row = {
                 "item_id": f"own-gsm8k-{len(lines) + 1:03d}",
+                # Problems of one family share a text and differ in numbers: one cluster.
+                "cluster_id": family.__name__,
                 "question": problem.question,
                 "answer": "\n".join([*problem.steps, f"#### {problem.result}"]),
             }

@@ -40,11 +40,12 @@ FINAL_LINE = re.compile(r"^#### *(-?\d[\d,]*(?:\.\d+)?) *$", re.MULTILINE)
 
 
 class Row(msgspec.Struct):
-    """One line of the file; upstream's rows have no `item_id`."""
+    """One line of the file; upstream's rows have neither `item_id` nor `cluster_id`."""
 
     question: str
     answer: str
     item_id: str | None = None
+    cluster_id: str | None = None
 
 
 def to_samples(table: Table[Row], *, no_data: bool = False) -> list[Sample]:
@@ -75,6 +76,7 @@ def to_samples(table: Table[Row], *, no_data: bool = False) -> list[Sample]:
             item_id=item_id,
             input=WITHHELD if no_data else row.question,
             target=(results[-1].replace(",", ""),),
+            cluster_id=row.cluster_id,
             metadata={"worked_answer": row.answer},
         )
     return list(samples.values())

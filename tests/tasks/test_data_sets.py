@@ -121,7 +121,8 @@ def test_the_task_says_what_was_read(tmp_path):
         "name": str(tmp_path / "set"), "revision": None, "commit": None, "config": None,
         "split": "dev",
     }  # fmt: skip
-    row = {"answer": ROWS[0]["answer"], "item_id": None, "question": "another one"}
+    answer = ROWS[0]["answer"]
+    row = {"answer": answer, "cluster_id": None, "item_id": None, "question": "another one"}
     written = json.dumps([row], separators=(",", ":"))  # keys in order, no spaces: canonical
     assert task.info["dataset_sha256"] == hashlib.sha256(written.encode()).hexdigest()
     assert "MIT" not in task.info["license"]
