@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irt._dif_records import Dif, PairedDif
+    from irt.adaptive import CatResult, CatRules, Session, cat
+    from irt.bank import Bank
     from irt.data import DataError, Responses
     from irt.dif import paired_dif
     from irt.equating import Scale, equate
@@ -23,18 +25,23 @@ if TYPE_CHECKING:
     from irt.horizon import Horizons, horizons
     from irt.laplace import Draws
     from irt.link import Link, fit_link
+    from irt.metr_mode import Metr, metr
     from irt.reading import read
+    from irt.replay import Simulated, simulate
     from irt.score import ItemScores, Scores, score_items, score_models
     from irt.trend import Doubling, doubling, link_sensitivity
 
 __all__ = [
-    "DataError", "Dif", "Doubling", "Draws", "Fit", "Horizons", "ItemScores", "Link", "PairedDif",
-    "Responses", "Scale", "Scores", "doubling", "equate", "fit", "fit_link", "horizons",
-    "link_sensitivity", "paired_dif", "read", "score_items", "score_models",
+    "Bank", "CatResult", "CatRules", "DataError", "Dif", "Doubling", "Draws", "Fit", "Horizons",
+    "ItemScores", "Link", "Metr", "PairedDif", "Responses", "Scale", "Scores", "Session",
+    "Simulated", "cat", "doubling", "equate", "fit", "fit_link", "horizons", "link_sensitivity",
+    "metr", "paired_dif", "read", "score_items", "score_models", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
     "irt._dif_records": ("Dif", "PairedDif"),
+    "irt.adaptive": ("CatResult", "CatRules", "Session", "cat"),
+    "irt.bank": ("Bank",),
     "irt.data": ("DataError", "Responses"),
     "irt.dif": ("paired_dif",),  # not `dif`, which is the module's own name: irt.dif.dif
     "irt.equating": ("Scale", "equate"),
@@ -42,7 +49,9 @@ _HOMES = {
     "irt.horizon": ("Horizons", "horizons"),
     "irt.laplace": ("Draws",),
     "irt.link": ("Link", "fit_link"),
+    "irt.metr_mode": ("Metr", "metr"),  # not `metr`, which would hide the function
     "irt.reading": ("read",),
+    "irt.replay": ("Simulated", "simulate"),
     "irt.score": ("ItemScores", "Scores", "score_items", "score_models"),
     "irt.trend": ("Doubling", "doubling", "link_sensitivity"),
 }
