@@ -6,10 +6,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 collect_ignore = ["fixtures/fake_vllm.py"]  # a program, not a module: importing it starts it
 EXTERNAL = tomllib.loads((HERE / "external.toml").read_text(encoding="utf-8"))
+# The same examples every time, and no test fails because the machine is busy.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 MAY_SKIP = [entry["files"] for entry in EXTERNAL["external"]]
 
 
