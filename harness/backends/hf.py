@@ -24,6 +24,7 @@ from harness.backends.base import (
 )
 from harness.backends.catalogue import CAPABILITIES
 from harness.core.errors import UsageError, unknown
+from harness.core.hub import stay_offline
 from harness.core.resources import data, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
@@ -364,9 +365,7 @@ def _folder(spec: ModelSpec) -> Path:
 
 
 def _torch() -> Any:
-    # Before the import: the hub must not be asked for anything during a run.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+    stay_offline()
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch

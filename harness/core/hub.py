@@ -146,7 +146,8 @@ def read_data_set(spec: DataSpec, columns: Sequence[str]) -> DataSet:
     # The library's cache trusts a file's time stamp and, where the hub is out of reach, serves any
     # revision. So files are read anew each time, into a folder that does not stay.
     with _quiet(), tempfile.TemporaryDirectory(prefix="harness-data-") as scratch:
-        folder = _snapshot(spec) if spec.revision else Path(spec.name)
+        with _as_asked():
+            folder = _snapshot(spec) if spec.revision else Path(spec.name)
         try:
             split, found = _open(spec, folder, scratch)
             if found is None or not len(found):
@@ -167,6 +168,32 @@ def read_data_set(spec: DataSpec, columns: Sequence[str]) -> DataSet:
         config=found.info.config_name,
         commit=folder.name if spec.revision else None,
     )
+
+
+def stay_offline() -> None:
+    """Let a model's libraries ask the hub for nothing in this process, unless $HF_HUB_OFFLINE=0.
+
+    A data set that is asked for by name is read from the hub all the same. The environment is left
+    alone: what is set there is the user's word, and goes on to other programs.
+    """
+    from huggingface_hub import constants
+
+    if "HF_HUB_OFFLINE" not in os.environ:
+        constants.HF_HUB_OFFLINE = True
+
+
+@contextmanager
+def _as_asked() -> Iterator[None]:
+    """Be offline where the user's environment says so, whatever `stay_offline` did before."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    asked = os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or ""
+    constants.HF_HUB_OFFLINE = asked.upper() in ("1", "ON", "YES", "TRUE")
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 def _snapshot(spec: DataSpec) -> Path:

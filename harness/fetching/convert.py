@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import HarnessError
+from harness.core.hub import stay_offline
 from harness.core.resources import data_folder
 from harness.fetching.get import locked, replace
 from harness.fetching.sources import Source
@@ -75,7 +76,7 @@ def to_transformers(source: Source) -> Path:
 
 
 def _convert(file: Path, folder: Path) -> None:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    stay_offline()
     os.environ.setdefault("TQDM_DISABLE", "1")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
