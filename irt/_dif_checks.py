@@ -51,29 +51,3 @@ def mantel_haenszel(
             + (q * s).sum(axis=1) / (2 * s_all**2)
         )
     return log_odds, np.where(np.isfinite(log_odds), np.sqrt(var), np.nan), chi2
-
-
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Turn p values into the smallest false discovery rates at which they are found.
-
-    Parameters
-    ----------
-    p : array
-        NaN for a test that could not be made; it does not count.
-
-    Returns
-    -------
-    array
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, np.nan])).tolist()
-    [0.03, 0.04, 0.04, nan]
-    """
-    q = np.full(len(p), np.nan)
-    made = np.flatnonzero(np.isfinite(p))
-    order = made[np.argsort(p[made], kind="stable")[::-1]]
-    rank = np.arange(len(order), 0, -1)
-    q[order] = np.minimum.accumulate(np.minimum(1.0, p[order] * len(order) / rank))
-    return q

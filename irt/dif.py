@@ -14,12 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from irt._dif_checks import benjamini_hochberg, mantel_haenszel
+from irt._dif_checks import mantel_haenszel
 from irt._dif_fit import GroupFit, fit_item_groups
 from irt._dif_pairs import pair_test
 from irt._dif_records import Dif, PairedDif
 from irt.data import DataError, Floats, Responses
 from irt.fitting import Fit, fit
+from irt.residuals import benjamini_hochberg
 
 ROUNDS = 5
 

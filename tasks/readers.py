@@ -129,7 +129,7 @@ def _from_data_set(text: str, row: type[Row]) -> Table[Row]:
     for position, raw in enumerate(map(msgspec.json.encode, read.rows)):
         try:
             rows.append(decode(raw))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             name = _name_of(msgspec.Raw(raw))
             raise UsageError(f"{_place(read, position, name)}: {_in_words(error)}") from error
     origin = msgspec.structs.replace(read, rows=[])
@@ -207,7 +207,7 @@ def _lines(path: Path, body: bytes, row: type[Row]) -> list[Row]:
             continue
         try:
             rows.append(decode(line))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise UsageError(f"{path}:{number}: {_in_words(error)}") from error
     return rows
 
@@ -215,7 +215,7 @@ def _lines(path: Path, body: bytes, row: type[Row]) -> list[Row]:
 def _list(path: Path, body: bytes, row: type[Row]) -> list[Row]:
     try:
         return msgspec.json.decode(body, type=list[row])  # type: ignore[valid-type]
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _locate(path, body, row, error) from error
 
 
@@ -223,14 +223,14 @@ def _locate(path: Path, body: bytes, row: type[Row], error: Exception) -> UsageE
     """Find the row that is to blame; only reached for a file that is broken somewhere."""
     try:
         rows = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except msgspec.DecodeError as no_list:
+    except (msgspec.DecodeError, RecursionError) as no_list:
         byte = re.search(r"\(byte (\d+)\)", str(no_list))
         line = body[: int(byte[1])].count(b"\n") + 1 if byte else 1
         return UsageError(f"{path}:{line}: {_in_words(no_list)}")
     for position, raw in enumerate(rows):
         try:
             msgspec.json.decode(raw, type=row)
-        except msgspec.DecodeError as first:
+        except (msgspec.DecodeError, RecursionError) as first:
             return UsageError(f"{_place(path, position, _name_of(raw))}: {_in_words(first)}")
     return UsageError(f"{path}: {_in_words(error)}")
 

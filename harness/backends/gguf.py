@@ -23,13 +23,14 @@ from harness.backends.base import (
     LoadOptions,
     ModelIdentity,
     Preview,
+    plain_text,
     require_packages,
 )
 from harness.backends.catalogue import CAPABILITIES
 from harness.backends.gguf_header import Header, read_header
 from harness.backends.stops import cut
 from harness.core.errors import HarnessError, UsageError, unknown
-from harness.core.resources import data_folder, fetched
+from harness.core.resources import data_folder, expanded, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
 
@@ -189,7 +190,7 @@ class GgufBackend:
             chat = [{"role": m.role, "content": text_of(m)} for m in messages]
             text: str = self._ask("/apply-template", {"messages": chat})["prompt"]
             return text
-        return "\n\n".join(text_of(m) for m in messages)
+        return plain_text(messages)
 
     def encode(self, text: str) -> list[int]:
         """Encode a prompt with at most one BOS, whether template or tokenizer brings it."""
@@ -338,7 +339,7 @@ def _file(spec: ModelSpec) -> Path:
         found = sorted(folder.glob("*.gguf"))
         if found:
             return found[0]
-    path = Path(spec.name).expanduser()
+    path = expanded(spec.name)
     if path.is_file():
         return path.resolve()
     if not path.suffix and path.name == spec.name:
@@ -356,7 +357,8 @@ def _identity(spec: ModelSpec, path: Path, header: Header, revision: str) -> Mod
         name=path.name if path.suffix and spec.name.endswith(path.suffix) else spec.name,
         revision=revision,
         quantisation=header.quantisation,
-        args={"n_ctx": str(_context(spec, header))},
+        # turns: how they are set apart without a chat template, since answers depend on it
+        args={"n_ctx": str(_context(spec, header)), "turns": "2"},
     )
 
 

@@ -25,7 +25,7 @@ from harness.backends.base import (
 from harness.backends.catalogue import CAPABILITIES
 from harness.core.errors import UsageError, unknown
 from harness.core.hub import stay_offline
-from harness.core.resources import data, fetched
+from harness.core.resources import data, expanded, fetched
 from harness.core.spec import ModelSpec, only
 from harness.core.types import ChoiceRequest, GenerateRequest, Message, Output, Usage, text_of
 
@@ -351,7 +351,7 @@ def _folder(spec: ModelSpec) -> Path:
             f"hf:{spec.name} is here as a GGUF file only: `harness fetch {spec.name}` makes the "
             f"form that hf reads (or use gguf:{spec.name})"
         )
-    folder = Path(spec.name).expanduser()
+    folder = expanded(spec.name)
     if not folder.exists():
         raise unknown(
             "model",

@@ -162,12 +162,14 @@ class OpenAI(Remote):
             return self.caller.refuse(response.status_code, response.headers, said, self._key_env)
         try:
             reply = json.loads(raw)
-        except ValueError as error:
+            if b"\\ud" in raw.lower():  # half a character could not be sent back in a later turn
+                reply = json.loads(json.dumps(reply, ensure_ascii=False).encode(errors="replace"))
+        except (ValueError, RecursionError) as error:
             raise TransientError(f"the reply is no JSON: {error}") from error
         if not isinstance(reply, dict) or not reply.get("choices"):
-            raise TransientError(
-                f"the reply holds no choices: {raw[:200].decode(errors='replace')}"
-            )
+            # Cleaned before it is cut: half a key would not be known as one.
+            said = self.caller.clean(raw.decode(errors="replace"))[:200]
+            raise TransientError(f"the reply holds no choices: {said}")
         self._check_model(reply.get("model"))
         return reply
 
@@ -199,7 +201,7 @@ class OpenAI(Remote):
                 native=_thoughts(message) if calls else None,
             )
             output.token_logprobs = _logprobs(choice.get("logprobs"), len(kept))
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise TransientError(f"the reply is not in OpenAI's form: {error!r}") from error
         return output
 

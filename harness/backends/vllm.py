@@ -118,9 +118,12 @@ class Vllm(OpenAI):
             reply = self._echo(context + ending)
             if isinstance(reply, Output):
                 return reply
-            value = sum_after(reply, len(context), len(context) + len(ending))
-            if value is None:
-                value = self._sum_by_count(reply, context)
+            try:
+                value = sum_after(reply, len(context), len(context) + len(ending))
+                if value is None:
+                    value = self._sum_by_count(reply, context)
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise TransientError(f"the reply is not in vLLM's form: {error!r}") from error
             if value is None:
                 raise HarnessError(
                     f"{self._where} gives no log-probabilities of the prompt (echo with logprobs); "

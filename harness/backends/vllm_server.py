@@ -23,7 +23,7 @@ import msgspec
 
 from harness.backends.base import LoadOptions
 from harness.core.errors import HarnessError, MissingPackageError, UsageError, unknown
-from harness.core.resources import fetched
+from harness.core.resources import expanded, fetched
 from harness.core.spec import ModelSpec
 
 GRACE_S = 20.0  # between SIGTERM and SIGKILL
@@ -33,7 +33,7 @@ OWN = frozenset({"dtype", "start_timeout"})
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 _OURS = {
     "host", "port", "uds", "api-key", "model", "served-model-name", "revision", "dtype", "config",
-    "root-path", "ssl-keyfile", "ssl-certfile", "headless",
+    "root-path", "ssl-keyfile", "ssl-certfile", "headless", "hf-token",  # a command line can be read
 }  # fmt: skip
 _INSTALL = (
     "pip install vllm (in an environment of its own whose bin folder is then put on PATH), or give "
@@ -280,7 +280,7 @@ def files_hash(folder: Path) -> str:
     """Hash a model's files: with other weights or another tokenizer it is another model."""
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        if path.suffix in (".safetensors", ".bin", ".json", ".model", ".jinja", ".txt"):
+        if path.is_file():
             digest.update(path.name.encode())
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
@@ -303,7 +303,7 @@ def _program() -> str:
 def _folder(spec: ModelSpec) -> Path | None:
     if (made := fetched(spec.name, "transformers")) is not None:
         return made
-    folder = Path(spec.name).expanduser()
+    folder = expanded(spec.name)
     if not folder.is_dir():
         if spec.name.startswith(("/", ".", "~")):
             raise UsageError(f"vllm:{spec.name}: there is no such folder")

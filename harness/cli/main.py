@@ -63,6 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        # Of a path that is no path, a disk, a permission: whatever met it could not say it better.
+        print(f"harness: {error}", file=sys.stderr)
+        return 1
 
 
 def app(verb: str | None) -> typer.Typer:

@@ -15,6 +15,7 @@ from typing import Any
 from harness.cli.jobs import Job, limits_of, make_jobs, run_options
 from harness.core.errors import UsageError, unknown
 from harness.core.hub import parse_data
+from harness.core.resources import expanded
 from harness.core.spec import Spec, parse_spec
 from harness.runner.config import RunConfig, make_config
 from harness.runner.limits import Limits, Meter
@@ -81,7 +82,7 @@ def _anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     anchored = dict(table)
     for key in ("data_root", "store"):
         if isinstance(table.get(key), str):
-            anchored[key] = str(folder / Path(table[key]).expanduser())
+            anchored[key] = str(folder / expanded(table[key]))
     if isinstance(table.get("data"), str):
         with suppress(UsageError):  # said once more, and with its place, when the table is checked
             anchored["data"] = str(parse_data(table["data"], folder))

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from harness.core.errors import HarnessError, MissingPackageError, UsageError, unknown
 from harness.core.registry import Need
+from harness.core.resources import expanded
 from harness.core.spec import Spec, only, parse_spec
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -112,7 +113,7 @@ def parse_data(text: str, folder: Path | None = None) -> DataSpec:
         if not revision or not _ID.fullmatch(head):
             raise UsageError(f"--data {text}: {_FORM}")
         return DataSpec(head, revision, **spec.args)
-    path = ((folder or Path()) / Path(name).expanduser()).absolute()
+    path = ((folder or Path()) / expanded(name)).absolute()
     if not path.is_dir():
         hub = f"; a data set of the hub needs its revision, hub:{name}@REV"
         raise UsageError(
@@ -319,5 +320,6 @@ def _line(error: Exception) -> str:
         error = error.__cause__
     if isinstance(error, StopIteration):
         return "a file of it has no rows"
-    lines = str(error).strip().splitlines()
+    # An address may hold a name and a password.
+    lines = re.sub(r"//[^/@\s]+@", "//", str(error)).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -32,6 +32,12 @@ def data(name: str) -> Path:
     raise FileNotFoundError(f"own data {name!r} is missing: reinstall bridge-harness")
 
 
+def expanded(text: str | Path) -> Path:
+    """Read a path as a user writes it: ``~`` is home; of a user who is not there it stays as it is."""
+    # Path.expanduser raises where there is no such user.
+    return Path(os.path.expanduser(text))  # noqa: PTH111
+
+
 def data_folder() -> Path:
     """Give the folder for fetched things: `$HARNESS_DATA`, else the user's data folder.
 
@@ -41,9 +47,9 @@ def data_folder() -> Path:
         It need not exist.
     """
     if chosen := os.environ.get("HARNESS_DATA"):
-        return Path(chosen).expanduser().absolute()
+        return expanded(chosen).absolute()
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser().absolute() / "bridge-harness"
+    return expanded(base).absolute() / "bridge-harness"
 
 
 def fetched(name: str, *kinds: str) -> Path | None:

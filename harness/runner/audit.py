@@ -7,6 +7,7 @@ well with a probability below 1 %, divided by the number of baselines of which t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -99,7 +100,7 @@ def audit(
     for check in CHECKS:
         if progress:
             progress(check.__name__)
-        checks.append(_guarded(check.__name__, lambda check=check: check(subject)))  # type: ignore[misc]
+        checks.append(_guarded(check.__name__, partial(check, subject)))
     if progress:
         progress("store")
     stored = Stored(subject, store)

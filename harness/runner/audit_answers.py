@@ -16,6 +16,7 @@ from harness.runner.audit_subject import (
     LEVEL,
     Check,
     Subject,
+    Verdict,
     in_range,
     key_of,
     needs_judge,
@@ -102,8 +103,8 @@ def empty_answer(subject: Subject) -> Check:
     else:
         unread = sum(score.status == "error" for _, score in scores)
         why = f"all {n} empty answers score 0, {unread} of them as unparsed"
-    verdict = "fail" if faults or paid else "ok"
-    return Check(name="empty_answer", verdict=verdict, value=value, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "fail" if faults or paid else "ok"
+    return Check(name="empty_answer", verdict=verdict, value=value, why=why)
 
 
 def constant_answer(subject: Subject) -> Check:
@@ -129,8 +130,8 @@ def constant_answer(subject: Subject) -> Check:
     keys = Counter(sample.correct[0] for sample in subject.single)
     chance, odds = _against_chance(subject.single, keys[best], tries=len(right))
     why = f"always option {best} (from 0) is right in {share(right[best], n)}; {chance}"
-    verdict = "warn" if odds < LEVEL else "ok"
-    return Check(name="constant_answer", verdict=verdict, value=right[best] / n, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "warn" if odds < LEVEL else "ok"
+    return Check(name="constant_answer", verdict=verdict, value=right[best] / n, why=why)
 
 
 def frequent_answer(subject: Subject) -> Check:
@@ -164,18 +165,19 @@ def option_length(subject: Subject) -> Check:
         why = "does not apply: no item has exactly one right option"
         return Check(name="option_length", verdict="ok", value=None, why=why)
     found = []
+    lengths = [[len(option) for option in sample.choices] for sample in subject.single]
     for word, best in (("longest", max), ("shortest", min)):
         right = sum(
-            best(range(len(s.choices)), key=lambda k, s=s: len(s.choices[k])) == s.correct[0]  # type: ignore[misc]
-            for s in subject.single
+            each.index(best(each)) == sample.correct[0]
+            for each, sample in zip(lengths, subject.single, strict=True)
         )
         chance, odds = _against_chance(subject.single, right, tries=2)
         found.append((odds, right, word, chance))
     odds, right, word, chance = min(found)
     n = len(subject.single)
     why = f"always the {word} option is right in {share(right, n)} with one right option; {chance}"
-    verdict = "warn" if odds < LEVEL else "ok"
-    return Check(name="option_length", verdict=verdict, value=right / n, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "warn" if odds < LEVEL else "ok"
+    return Check(name="option_length", verdict=verdict, value=right / n, why=why)
 
 
 def letter_balance(subject: Subject) -> Check:
@@ -196,8 +198,8 @@ def letter_balance(subject: Subject) -> Check:
     counts = ", ".join(str(keys[j]) for j in positions)
     why = f"keys stand at positions 0 to {positions[-1]} {counts} times; "
     why += f"the oddest is {k}, where {wanted:.1f} are to be expected (p = {odds:.2g})"
-    verdict = "warn" if odds < LEVEL else "ok"
-    return Check(name="letter_balance", verdict=verdict, value=odds, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "warn" if odds < LEVEL else "ok"
+    return Check(name="letter_balance", verdict=verdict, value=odds, why=why)
 
 
 def _option_answers(subject: Subject) -> Callable[[Sample, int], str] | None:
@@ -244,8 +246,8 @@ def _free(subject: Subject, name: str, text: str, right: int, tries: int) -> Che
     why = (
         f"always {_short(text)} is right in {share(right, n)}; up to {100 * chance:.0f} % is common"
     )
-    verdict = "warn" if odds < LEVEL else "ok"
-    return Check(name=name, verdict=verdict, value=right / n, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "warn" if odds < LEVEL else "ok"
+    return Check(name=name, verdict=verdict, value=right / n, why=why)
 
 
 def _against_chance(samples: Sequence[Sample], right: int, tries: int) -> tuple[str, float]:

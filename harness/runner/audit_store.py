@@ -8,7 +8,16 @@ from statistics import mean
 
 import msgspec
 
-from harness.runner.audit_subject import FREE_CHANCE, LEVEL, Check, Subject, share, some, tail
+from harness.runner.audit_subject import (
+    FREE_CHANCE,
+    LEVEL,
+    Check,
+    Subject,
+    Verdict,
+    share,
+    some,
+    tail,
+)
 from harness.store import queries
 from harness.store.ingest import refresh
 from harness.store.layout import Store
@@ -103,8 +112,8 @@ def no_data_scores(subject: Subject, stored: Stored) -> Check:
     why = f"without the data: {some(shown)}"
     if above:
         why += f"; above {100 * chance:.1f} %, which guessing explains: {some(above)}"
-    verdict = "warn" if above else "ok"
-    return Check(name="no_data_scores", verdict=verdict, value=best, why=why)  # type: ignore[arg-type]
+    verdict: Verdict = "warn" if above else "ok"
+    return Check(name="no_data_scores", verdict=verdict, value=best, why=why)
 
 
 def _chance(subject: Subject) -> float:

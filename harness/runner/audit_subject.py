@@ -187,6 +187,8 @@ def tail(k: int, n: int, p: float) -> float:
     """
     from scipy.special import betainc
 
+    if k > n:
+        return 0.0
     return 1.0 if k <= 0 else float(betainc(k, n - k + 1, p))
 
 

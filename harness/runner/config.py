@@ -12,6 +12,7 @@ from harness.backends.base import LoadOptions
 from harness.core.errors import UsageError
 from harness.core.errors import unknown as unknown_name
 from harness.core.hub import parse_data
+from harness.core.resources import expanded
 from harness.core.status import ERROR_POLICIES
 from harness.core.task import TaskRequest
 from harness.runner.limits import Limits
@@ -148,7 +149,7 @@ def make_config(**options: Any) -> RunConfig:
     root = options.get("data_root")
     if root is not None:
         # As an absolute path, so that `resume` finds it from any folder.
-        options["data_root"] = str(Path(root).expanduser().absolute())
+        options["data_root"] = str(expanded(root).absolute())
     if isinstance(options.get("data"), str):
         options["data"] = str(parse_data(options["data"]))
     known = set(RunConfig.__struct_fields__)

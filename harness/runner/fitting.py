@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.keys import sha256_of
 from harness.runner.environment import environment
-from harness.runner.human_minutes import Minutes, add_minutes
+from harness.runner.human_minutes import Minutes, add_minutes, finite
 from harness.store.fits import (
     FitItem,
     FitModel,
@@ -296,7 +296,7 @@ def _stored(fitted: irt.Fit, source: str, selection: dict[str, Any], seconds: fl
         data_hash=fitted.data_hash, code_commit=environment().get("git_commit"),
         versions={p: packages[p] for p in _PACKAGES if p in packages},
         converged=bool(fitted.verdict.converged), verdict=verdict,
-        log_loss=_number(fitted.log_loss), n_models=len(fitted.models), n_items=len(fitted.items),
+        log_loss=finite(fitted.log_loss), n_models=len(fitted.models), n_items=len(fitted.items),
         n_cells=fitted.responses.n_cells, seconds=seconds,
         created=datetime.now(UTC).replace(tzinfo=None),
     )  # fmt: skip
@@ -315,8 +315,8 @@ def _model(fit_id: str, one: dict[str, Any]) -> FitModel:
     known = isinstance(who, Subject)
     return FitModel(
         fit_id=fit_id, variant_id=who.variant_id if known else str(who),
-        strategy=who.strategy if known else None, model=str(who), theta=_number(one["theta"]),
-        se=_number(one["se"]), n_items=int(one["n_items"]),
+        strategy=who.strategy if known else None, model=str(who), theta=finite(one["theta"]),
+        se=finite(one["se"]), n_items=int(one["n_items"]),
         flags=["baseline"] if known and who.is_baseline else [],
     )  # fmt: skip
 
@@ -340,10 +340,10 @@ def _testlets(fitted: irt.Fit) -> tuple[frozenset[Any], str]:
 def _item(fit_id: str, one: dict[str, Any], hanging: frozenset[Any]) -> FitItem:
     key = one["item"]
     task, version, item = key if isinstance(key, ItemKey) else (None, None, str(key))
-    numbers = {name: _number(one[name]) for name in ("a", "b", "d", "se_log_a", "se_b", "se_d")}
+    numbers = {name: finite(one[name]) for name in ("a", "b", "d", "se_log_a", "se_b", "se_d")}
     return FitItem(
         fit_id=fit_id, task_id=task, version=version, item_id=item, **numbers,
-        n_models=int(one["n_models"]), slope_z=_number(one["slope_z"]),
+        n_models=int(one["n_models"]), slope_z=finite(one["slope_z"]),
         flags=[*one["flags"], *(["testlet"] if key in hanging else [])],
     )  # fmt: skip
 
@@ -354,8 +354,8 @@ def _verdict(fitted: irt.Fit) -> dict[str, Any]:
     return {
         "converged": bool(verdict.converged),
         "iterations": int(verdict.iterations),
-        "decrement": _number(verdict.decrement),
-        "max_grad": _number(verdict.max_grad),
+        "decrement": finite(verdict.decrement),
+        "max_grad": finite(verdict.max_grad),
         "cholesky_ok": bool(verdict.cholesky_ok),
         "models_left_out": [[_plain(key), why] for key, why in left_out.models],
         "items_left_out": [[_plain(key), why] for key, why in left_out.items],
@@ -370,9 +370,4 @@ def _plain(key: Any) -> Any:
 
 
 def _numbers(values: dict[str, Any]) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in values.items()}
-
-
-def _number(value: float) -> float | None:
-    """Give what JSON can hold: nothing where there is no finite number."""
-    return float(value) if math.isfinite(value) else None
+    return {name: finite(value) for name, value in values.items()}

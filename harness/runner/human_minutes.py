@@ -158,8 +158,8 @@ def _doubling(
         "frontier": [str(name) for name in best.trend.model],
         "sensitivity": {
             level: {
-                "doubling": _number_or_none(one.months),
-                "best": _number_or_none(one.best_minutes),
+                "doubling": finite(one.months),
+                "best": finite(one.best_minutes),
             }
             for level, one in by_level.items()
         },
@@ -229,10 +229,11 @@ def _text(_path: Path, _key: str, value: Any) -> str:
 
 
 def _numbers(values: Any) -> list[float | None]:
-    return [_number_or_none(value) for value in values]
+    return [finite(value) for value in values]
 
 
-def _number_or_none(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
+    """Give what JSON can hold: nothing where there is no finite number."""
     return float(value) if math.isfinite(value) else None
 
 

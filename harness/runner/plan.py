@@ -216,6 +216,8 @@ def _generation(config: RunConfig, task: Task, backend: Backend) -> tuple[Genera
     notes: list[str] = []
     context = backend.context_length
     if context is not None and generation.max_tokens >= context:
+        if context < 2:
+            raise UsageError(f"{config.model} holds {context} tokens in all: no room for an answer")
         if config.max_tokens is not None:
             raise UsageError(
                 f"--max-tokens {config.max_tokens} leaves no room for a prompt: "

@@ -104,7 +104,7 @@ def read_predictions(path: Path) -> list[Prediction]:
         Missing file, broken JSON, missing field: with file and line.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     rows = []
@@ -113,7 +113,7 @@ def read_predictions(path: Path) -> list[Prediction]:
             continue
         try:
             rows.append(msgspec.json.decode(line, type=Prediction))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise UsageError(f"{path}:{number}: {error}") from error
     if not rows:
         raise UsageError(f"{path} holds no predictions")

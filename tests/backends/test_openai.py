@@ -1,6 +1,7 @@
 """What is sent to an OpenAI-style server and what is read from its replies."""
 
 import base64
+import json
 import math
 
 import pytest
@@ -187,3 +188,42 @@ def test_chat_gives_no_log_probabilities(bench):
     with pytest.raises(UsageError, match=r"needs 'loglikelihood', .*use one of: .*vllm"):
         bench.run(solver="choose")
     assert bench.server.calls.total() == 0
+
+
+def test_half_a_key_is_told_to_nobody_either(bench, monkeypatch):
+    """A server shows the key where the shown part of its reply ends."""
+    key = "k" * 64
+    monkeypatch.setenv("MY_KEY", key)
+    bench.server.plan = {"*": ["shows"]}
+    bench.server.replies = {"shows": {"error": "x" * 150 + key}}
+    output = bench.model(more="&key_env=MY_KEY").generate([bench.request()])[0]
+    assert "holds no choices" in output.error
+    assert "kk" not in output.error
+
+
+def test_half_a_character_does_not_break_the_next_turn(bench):
+    """What is stored of it, and sent back with it, can be written as UTF-8."""
+    call = {"id": "c\ud800", "type": "function", "function": {
+        "name": "add", "arguments": json.dumps({"a": "\ud800"}),
+    }}  # fmt: skip
+    message = {"role": "assistant", "content": "so \udfff", "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    bench.server.plan = {"*": ["half", "ok"]}
+    bench.server.replies = {"half": {"model": "m1", "choices": [choice]}}
+    model = bench.model()
+    first = model.generate([bench.request()])[0]
+    assert first.error is None
+    turns = (Message("user", "item-a"), first.as_message())
+    turns += tuple(Message("tool", "5", tool_call_id=c.id) for c in first.tool_calls)
+    assert model.generate([bench.request(messages=turns)])[0].text == "4"
+
+
+@pytest.mark.parametrize(
+    "logprobs", [{"content": ["x"]}, {"content": [{"token": "4", "logprob": "a"}]}]
+)
+def test_broken_log_probabilities_are_the_networks_fault(bench, logprobs):
+    choice = {"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}
+    bench.server.plan = {"*": ["odd"]}
+    bench.server.replies = {"odd": {"model": "m1", "choices": [choice | {"logprobs": logprobs}]}}
+    output = bench.model(more="&logprobs=1").generate([bench.request()])[0]
+    assert (output.finish_reason, output.error_kind) == ("error", "network")

@@ -365,6 +365,7 @@ def test_vllm_beside_our_interpreter_is_found(tmp_path, monkeypatch):
     [
         ("?serve.port=1", {}, "ours to set"),
         ("?serve.api_key=x", {}, "ours to set"),
+        ("?serve.hf-token=x", {}, "ours to set"),
         ("?serve.max-model-len=", {}, "serve.OPTION=VALUE"),
         ("?serve.=1", {}, "serve.OPTION=VALUE"),
         ("?start_timeout=soon", {}, "number of seconds"),
@@ -395,6 +396,8 @@ def test_a_folder_is_known_by_its_files(fake, tmp_path):
     (folder / "model.safetensors").write_bytes(b"1")
     after = load(f"vllm:{folder}")
     assert before.identity.variant_id != after.identity.variant_id
+    (folder / "modeling_own.py").write_text("pass")
+    assert after.identity.variant_id != load(f"vllm:{folder}").identity.variant_id
     assert ask(after).text == "4"
     assert fake.seen["argv"][1] == str(folder)
     after.close()

@@ -128,3 +128,17 @@ def test_in_a_suite_a_folder_is_relative_to_the_file(rows, tmp_path):
     suite.write_text(f'{run}data = "hub:none"\n')
     with pytest.raises(UsageError, match=r"suite\.toml: \[\[run\]\] 1: --data hub:none: there is"):
         suite_jobs(suite, {})
+
+
+def test_paths_that_cannot_be_are_one_line(say):
+    for option in ("--data-root", "--data"):
+        for path in ("~nobody-of-this-name/x", "x" * 5000):
+            value = f"hub:{path}" if option == "--data" else path
+            code, out, err = say("show", "task", "gsm8k", option, value)
+            assert (code in (1, 2), out, err.count("\n")) == (True, "", 1), err
+
+
+def test_a_line_nested_too_deep_is_one_line(say, tmp_path):
+    (tmp_path / "deep.jsonl").write_text("[" * 5000 + "]" * 5000)
+    code, out, err = say("score", "--task", "gsm8k", "--predictions", str(tmp_path / "deep.jsonl"))
+    assert (code, out, err.count("\n")) == (2, "", 1)

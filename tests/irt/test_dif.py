@@ -10,11 +10,12 @@ from statsmodels.stats.contingency_tables import StratifiedTable, mcnemar
 from statsmodels.stats.multitest import multipletests
 
 import irt
-from irt._dif_checks import benjamini_hochberg, mantel_haenszel
+from irt._dif_checks import mantel_haenszel
 from irt._dif_fit import fit_item_groups
 from irt._dif_pairs import pair_test
 from irt.data import DataError, Responses
 from irt.dif import dif, paired_dif
+from irt.residuals import benjamini_hochberg
 
 FLAT = (0.0, 1e4)
 

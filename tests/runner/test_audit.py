@@ -328,6 +328,10 @@ def test_the_tail_is_scipys(k, n, p):
     assert tail(k, n, p) == pytest.approx(binomtest(k, n, p, "greater").pvalue, rel=1e-12)
 
 
+def test_more_successes_than_trials_cannot_be():
+    assert tail(4, 3, 1.0) == 0.0
+
+
 # --- items ---------------------------------------------------------------------------------------
 def test_an_id_that_stands_twice_is_found(offer):
     samples = free()
