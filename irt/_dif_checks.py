@@ -1,4 +1,4 @@
-"""Checks beside the refits: Mantel–Haenszel over classes of ability, and false discovery rates."""
+"""A check beside the refits: Mantel–Haenszel over classes of ability."""
 
 from __future__ import annotations
 

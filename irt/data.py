@@ -178,13 +178,17 @@ class Responses:
         )
 
     @classmethod
-    def from_pyirt(cls, subjects: Iterable[Mapping[str, Any]]) -> Responses:
+    def from_pyirt(
+        cls, subjects: Iterable[Mapping[str, Any]], scores: Scores = "counts"
+    ) -> Responses:
         """Read py-irt's form: one record a model, `subject_id` and `responses {item: 0 or 1}`.
 
         Parameters
         ----------
         subjects : iterable of mappings
             The decoded lines.
+        scores : {"counts", "fractional"}
+            As for `from_table`.
 
         Returns
         -------
@@ -194,7 +198,7 @@ class Responses:
         Raises
         ------
         DataError
-            For a record without the two fields, or answers that are not 0 or 1.
+            For a record without the two fields, or answers that `from_table` refuses.
         """
         model: list[Hashable] = []
         item: list[Hashable] = []
@@ -206,7 +210,7 @@ class Responses:
             model.extend([record["subject_id"]] * len(answers))
             item.extend(answers)
             k.extend(answers.values())
-        return cls.from_table({"model": model, "item": item, "k": k})
+        return cls.from_table({"model": model, "item": item, "k": k}, scores)
 
     @cached_property
     def data_hash(self) -> str:

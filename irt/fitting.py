@@ -292,6 +292,8 @@ def fit(
     """
     data = responses if isinstance(responses, Responses) else Responses.from_table(responses)
     anchored = anchors is not None
+    if anchored and not _as_anchors(anchors):
+        raise DataError("no anchors given")
     data, excluded = prepare(
         data, largest_block=largest_block, min_models=1 if anchored else MIN_MODELS
     )

@@ -20,6 +20,9 @@ from irt.model import Hyper, State
 from irt.sandwich import sandwich
 from irt.score import mode
 
+LEAST_SD = 1e-6
+"""Spread of abilities, in the engine's unit, below which they are rounding: 0.05 is seen for noise."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -114,6 +117,20 @@ class Estimate:
 Method = Callable[[Responses, Request], Estimate]
 
 
+def mean_and_sd(theta: Floats) -> tuple[float, float]:
+    """Give what takes abilities to mean 0 and SD 1.
+
+    Raises
+    ------
+    DataError
+        Where the models do not differ: what is left of their abilities is rounding, no scale.
+    """
+    m, s = float(theta.mean()), float(theta.std())
+    if not s > LEAST_SD:
+        raise DataError("no variation between models: their answers do not tell them apart")
+    return m, s
+
+
 def joint(responses: Responses, request: Request) -> Estimate:
     """Fit by the joint Newton–Schur engine.
 
@@ -141,7 +158,7 @@ def joint(responses: Responses, request: Request) -> Estimate:
     state, errors = result.state, cov.variances()
     m, s = 0.0, 1.0
     if not options.anchored:
-        m, s = float(state.theta.mean()), float(state.theta.std())
+        m, s = mean_and_sd(state.theta)
         errors = projected(errors, cov.times, state.theta, state.a)
     standard = state.standardised(m, s)
 
@@ -258,7 +275,7 @@ def mml_method(responses: Responses, request: Request) -> Estimate:
     if prior is not None:
         hyper = Hyper(prior.mu_a, prior.sigma_a, prior.mu_d, prior.sigma_d)
     state = State(found.theta, np.log(found.a), found.d, hyper)
-    m, s = float(found.theta.mean()), float(found.theta.std())
+    m, s = mean_and_sd(found.theta)
     standard = state.standardised(m, s)
     var_lam, cov = found.cov[:, 0, 0] / found.a**2, found.cov[:, 0, 1] / found.a
     shift = found.a * m  # d' = d + a m

@@ -21,7 +21,7 @@ from irt._white import White, white_model, whiten
 from irt.data import DataError, Floats, Responses
 from irt.joint import JointResult, fit_joint
 from irt.laplace import Draws, standard_draws
-from irt.methods import Estimate, Request
+from irt.methods import Estimate, Request, mean_and_sd
 from irt.model import Hyper, State
 
 # Measured on one core: 14 ms a gradient at this size, 20 to 60 gradients a draw, so up to half an hour
@@ -243,6 +243,7 @@ def svi(
         return standard_draws(result, _columns(white.deviations(loc + scale * (wide + own))))
 
     moved = point.moved(_columns(white.deviations(loc)), 1.0)
+    mean_and_sd(result.state.theta)
     m, s = float(moved.theta.mean()), float(moved.theta.std())
     note = (
         f"svi: ELBO {elbo[-run.WINDOW :].mean():.2f} after {len(elbo)} steps "
@@ -340,6 +341,7 @@ def _gather(
             - torch.tensor(state.lam)
         )
         d = column["mu_d"] + column["sigma_d"] * (d - h.mu_d) / h.sigma_d - torch.tensor(state.d)
+    mean_and_sd(result.state.theta)
     pool = standard_draws(result, _columns((theta, lam, d)))
     r_hat, ess = run.agreement(pool, len(runs))
     means = {name: float(x.mean()) for name, x in samples.items() if name != "point"}

@@ -44,22 +44,28 @@ def read(path: str | Path, scores: Scores = "counts") -> Responses:
         return readers[file.suffix](file, scores)
     except DataError as error:
         raise DataError(f"{file.name}: {error}") from None
+    except OSError:
+        raise
+    except (ValueError, csv.Error) as error:  # bytes that are no text, or no Parquet
+        raise DataError(f"cannot read {file.name}: {error}") from None
 
 
 def _jsonl(file: Path, scores: Scores) -> Responses:
     rows = list(_records(file))
     if rows and "subject_id" in rows[0]:
-        return Responses.from_pyirt(rows)
+        return Responses.from_pyirt(rows, scores)
     return Responses.from_table(rows, scores)
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as lines:
+    with file.open(encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_pairs_hook=_once)
+            except DataError as error:
+                raise DataError(f"line {number}: {error}") from None
             except json.JSONDecodeError as error:
                 raise DataError(f"line {number} is not JSON ({error.msg})") from None
             if not isinstance(record, dict):
@@ -67,8 +73,18 @@ def _records(file: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object; a name that stands twice would lose one of its values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{twice!r} stands twice in one object")
+    return found
+
+
 def _csv(file: Path, scores: Scores) -> Responses:
-    with file.open(encoding="utf-8", newline="") as stream:
+    with file.open(encoding="utf-8-sig", newline="") as stream:
         rows = csv.reader(stream)
         header = next(rows, [])
         body = [row for row in rows if row]
@@ -76,6 +92,8 @@ def _csv(file: Path, scores: Scores) -> Responses:
         if len(row) != len(header):
             raise DataError(f"line {number} has {len(row)} fields, the header has {len(header)}")
     if {"model", "item", "k"} <= set(header):
+        if len(set(header)) < len(header):
+            raise DataError(f"a column stands twice in the header: {', '.join(header)}")
         columns = zip(*body, strict=True) if body else [()] * len(header)
         return Responses.from_table(dict(zip(header, columns, strict=True)), scores)
     if len(header) < 2:

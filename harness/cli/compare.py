@@ -79,7 +79,11 @@ def _row(one: Comparison, several: bool) -> list[str]:
 def _signed(value: float | None, lo: float | None, hi: float | None) -> str:
     if value is None:
         return "–"
-    ends = "" if lo is None or hi is None else f" [{100 * lo:+.1f}, {100 * hi:+.1f}]"
+    ends = ""
+    if lo is not None and hi is not None:
+        if -1 <= value <= 1:  # of shares: cut here, for display only
+            lo, hi = max(lo, -1.0), min(hi, 1.0)
+        ends = f" [{100 * lo:+.1f}, {100 * hi:+.1f}]"
     return f"{100 * value:+.1f}{ends}"
 
 

@@ -198,8 +198,8 @@ def print_fit(found: StoredFit) -> None:
 
 def _print_link(link: dict[str, Any]) -> None:
     print(
-        f"human minutes: log minutes = {link['intercept']:.3f} + {link['slope']:.3f} b "
-        f"({link['level']}, {link['n_anchors']} anchors, R² {link['r2']:.3f}, spread {link['tau']:.2f})"
+        f"human minutes: log minutes = {_or_dash(link['intercept'])} + {_or_dash(link['slope'])} b "
+        f"({link['level']}, {link['n_anchors']} anchors, R² {_or_dash(link['r2'])}, spread {_or_dash(link['tau'], 2)})"
     )
     if "doubling" in link:
         months, best = link["doubling"], link["best"]
@@ -208,7 +208,7 @@ def _print_link(link: dict[str, Any]) -> None:
         )
         print(f"doubling time at the frontier: {_ends(months, 2)} months")
         moved = "; ".join(
-            f"{level}: {one['doubling']:.2f} months, best {one['best']:.0f} minutes"
+            f"{level}: {_or_dash(one['doubling'], 2)} months, best {_or_dash(one['best'], 0)} minutes"
             for level, one in link["sensitivity"].items()
             if level != link["level"]
         )
@@ -221,9 +221,13 @@ def _print_link(link: dict[str, Any]) -> None:
         note(text)
 
 
+def _or_dash(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
 def _ends(one: dict[str, float | None], digits: int) -> str:
     """Write a value with its interval; an end that is not known, or without bound, as a dash."""
-    value, lo, hi = ("–" if x is None else f"{x:.{digits}f}" for x in (one[k] for k in _VALUES))
+    value, lo, hi = (_or_dash(one[name], digits) for name in _VALUES)
     return f"{value} [{lo}, {hi}]"
 
 

@@ -17,16 +17,19 @@ def effective_status(solved: Status, scored: Status | None) -> Status:
     """Join the status an output got when it was solved with the one its score gave.
 
     An attempt whose output waits for a verdict is stored as ``unscored``; the score then decides.
-    Every other status (a cut, refused or failed output) stays as it is, whatever a scorer says.
+    Every other status (a cut, refused or failed output) stays as it is, whatever a scorer says; but
+    of a cut output too nothing is known where the judge could not be read.
 
     Examples
     --------
     >>> effective_status("unscored", "scored"), effective_status("truncated", "error")
     ('scored', 'truncated')
+    >>> effective_status("truncated", "unscored")
+    'unscored'
     """
     if solved == "unscored" and scored is not None:
         return scored
-    return solved
+    return "unscored" if (solved, scored) == ("truncated", "unscored") else solved
 
 
 def error_kind_of(reason: str | None) -> ErrorKind:

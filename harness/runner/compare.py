@@ -89,8 +89,9 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     With one task the numbers are that task's. With several, `diff` is the mean of the tasks'
     differences, each task with the same weight; its standard error is sqrt(sum se_t^2) / T, the
-    tasks held fixed, and the interval and `p` are normal (``test`` is ``macro``); `n` is the number
-    of items in all.
+    tasks held fixed, and the interval and `p` are normal, whatever the number of items (``test`` is
+    ``macro``); there are none where all differences of a task are equal. `n` is the number of items
+    in all.
 
     Attributes
     ----------
@@ -139,13 +140,27 @@ def compare(store: Store, a: str, b: str, *, allow_different: bool = False) -> C
     con = snapshot(store)
     every = summaries(store)
     pairs = _pairs(a, _runs_of(store, every, a), b, _runs_of(store, every, b))
-    found = [_one_task(con, store, *pair, allow_different) for pair in pairs]
+    found, left_out = [], []
+    for pair in pairs:
+        try:
+            found.append(_one_task(con, store, *pair, allow_different))
+        except _NothingSharedError as error:
+            if len(pairs) == 1:
+                raise
+            left_out.append(f"{pair[0].task} is left out: {error}")
+    if not found:
+        raise UsageError("; ".join(left_out))
+    found[0][0].notes.extend(left_out)
     adjusted = holm_adjusted([test for _, test in found])
     tasks = [
         msgspec.structs.replace(one, p_adj=test.p_adj)
         for (one, _), test in zip(found, adjusted, strict=True)
     ]
     return _over_all(a, b, tasks, adjusted)
+
+
+class _NothingSharedError(UsageError):
+    """Two runs of a task have no item that counts in both."""
 
 
 def _runs_of(store: Store, every: list[Summary], name: str) -> dict[str, list[Summary]]:
@@ -212,7 +227,7 @@ def _one_task(
     right = {item: mean for item, _, mean, _ in item_values(con, b.run_id, headline_of(b)[0])}
     shared = [item for item in left if item in right]
     if not shared:
-        raise UsageError(f"{a.run_id} and {b.run_id} have no item that counts in both")
+        raise _NothingSharedError(f"{a.run_id} and {b.run_id} have no item that counts in both")
     test = compare_items(
         [left[i][0] for i in shared], [right[i] for i in shared], [left[i][1] for i in shared]
     )
@@ -253,7 +268,7 @@ def _over_all(a: str, b: str, tasks: list[Comparison], tests: Sequence[PairTest]
     from statistics import NormalDist
 
     diff = math.fsum(t.diff or 0.0 for t in tests) / len(tests)
-    known = [t.se for t in tests if t.se is not None]
+    known = [t.se for t in tests if t.se]  # 0 says nothing: all differences of a task are equal
     lo = hi = p = None
     if len(known) == len(tests) and (se := math.hypot(*known) / len(tests)) > 0:
         half = NormalDist().inv_cdf(0.975) * se

@@ -138,7 +138,7 @@ def fit_store(
     }
     fitted = _fit(table, method, scores, largest_block)
     selection = {"tasks": chosen_tasks, "models": list(models), "baselines": baselines}
-    found = _stored(fitted, "store", selection, time.perf_counter() - started)
+    found = _stored(fitted, "store", selection, time.perf_counter() - started, minutes)
     if minutes is not None:
         add_minutes(fitted, found, minutes)
     keep_fit(store, found)
@@ -176,7 +176,7 @@ def fit_file(
     _check(method, scores)
     started = time.perf_counter()
     fitted = _fit(path, method, scores, largest_block)
-    found = _stored(fitted, path.name, {}, time.perf_counter() - started)
+    found = _stored(fitted, path.name, {}, time.perf_counter() - started, minutes)
     if minutes is not None:
         add_minutes(fitted, found, minutes)
     return found
@@ -271,7 +271,9 @@ def _read(path: Path, scores: Scores) -> irt.Responses:
 
     try:
         return irt.read(path, scores)
-    except irt.DataError:
+    except irt.DataError as error:
+        if str(error).startswith("cannot read"):
+            raise UsageError(str(error).splitlines()[0]) from None
         raise
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
@@ -279,10 +281,18 @@ def _read(path: Path, scores: Scores) -> irt.Responses:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from None
 
 
-def _stored(fitted: irt.Fit, source: str, selection: dict[str, Any], seconds: float) -> StoredFit:
+def _stored(
+    fitted: irt.Fit,
+    source: str,
+    selection: dict[str, Any],
+    seconds: float,
+    minutes: Minutes | None,
+) -> StoredFit:
     """Turn a fit into rows of the store."""
     scores = "fractional" if fitted.responses.fractional else "counts"
-    name = sha256_of([fitted.method, fitted.data_hash, scores])[:12]
+    # With other anchors, dates or level it is another reading of the same fit, kept beside it.
+    reading = [] if minutes is None else [minutes]
+    name = sha256_of([fitted.method, fitted.data_hash, scores, *reading])[:12]
     fit_id = f"{fitted.method}-{name}"
     packages = environment()["packages"]
     hanging, remark = _testlets(fitted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ _ITEM = ("item", "item_id", "task_id")
 _MINUTES = ("human_minutes", "minutes")
 _MODEL = ("model", "subject_id")
 _DATE = ("release_date", "release_time", "date")
-_NAMED = 5
 
 
 class Minutes(Struct, frozen=True, kw_only=True):
@@ -73,9 +73,9 @@ def read_minutes(
     if anchors is not None:
         column, equals, value = anchors.partition("=")
         if not equals or not rows or column not in rows[0]:
-            known = ", ".join(rows[0]) if rows else "none"
+            known = _columns(rows)
             raise UsageError(f"--anchors {anchors!r}: write COLUMN=VALUE; {path} has {known}")
-        rows = [row for row in rows if str(row[column]) == value]
+        rows = [row for row in rows if str(row.get(column)) == value]
     minutes = _pairs(path, rows, _ITEM, _MINUTES, _number)
     if left := len(rows) - len(minutes):
         notes.append(f"{left} rows of {path.name} have no minutes, so they are no anchors")
@@ -94,9 +94,13 @@ def add_minutes(fitted: irt.Fit, found: StoredFit, given: Minutes) -> None:
     """
     import irt
 
-    names = {str(key): key for key in fitted.items.item}
-    names |= {str(key): key for key, _ in fitted.verdict.excluded.items}
-    minutes = {names.get(name, name): value for name, value in given.minutes.items()}
+    # One name may stand for an item of several task versions: all of them take the same time.
+    names: dict[str, list[Any]] = {}
+    for key in (*fitted.items.item, *(key for key, _ in fitted.verdict.excluded.items)):
+        names.setdefault(str(key), []).append(key)
+    minutes = {
+        key: value for name, value in given.minutes.items() for key in names.get(name, [name])
+    }
     try:
         link = irt.fit_link(fitted, minutes, level=given.level)
         halves, fifths = (irt.horizons(fitted, link, q) for q in (0.5, 0.8))
@@ -105,15 +109,16 @@ def add_minutes(fitted: irt.Fit, found: StoredFit, given: Minutes) -> None:
         raise UsageError(f"human minutes: {error}") from None
     predicted = link.predict(fitted.items.b, fitted.items.se_b)
     by_item = {
-        str(key): ends
+        key if isinstance(key, tuple) else str(key): ends
         for key, *ends in zip(
             fitted.items.item, *map(_numbers, (predicted.median, predicted.lo, predicted.hi)),
             strict=True,
         )
     }  # fmt: skip
     for item in found.items:
-        name = item.item_id if item.task_id is None else f"{item.task_id}/{item.item_id}"
-        item.human_minutes_hat, item.lo, item.hi = by_item[name]
+        whole = (item.task_id, item.version, item.item_id)
+        place = item.item_id if item.task_id is None else whole
+        item.human_minutes_hat, item.lo, item.hi = by_item[place]
     by_model = {
         str(name): (*h50, *h80)
         for name, h50, h80 in zip(
@@ -127,8 +132,8 @@ def add_minutes(fitted: irt.Fit, found: StoredFit, given: Minutes) -> None:
             model.horizon80_min, model.lo80, model.hi80,
         ) = by_model[model.model]  # fmt: skip
     found.fit.link = {
-        "level": link.level, "slope": link.beta, "intercept": link.alpha, "r2": link.r2,
-        "tau": link.tau, "n_anchors": link.n_anchors, **doubling,
+        "level": link.level, "slope": finite(link.beta), "intercept": finite(link.alpha),
+        "r2": finite(link.r2), "tau": finite(link.tau), "n_anchors": link.n_anchors, **doubling,
         "notes": [*given.notes, *dict.fromkeys((*link.notes, *halves.notes))],
     }  # fmt: skip
 
@@ -204,7 +209,7 @@ def _pairs(
         here = [name for name in wanted if name in rows[0]]
         if not here:
             raise UsageError(
-                f"{path} needs a column {' or '.join(wanted)}; it has {', '.join(rows[0])}"
+                f"{path} needs a column {' or '.join(wanted)}; it has {_columns(rows)}"
             )
         columns.append(here[0])
     for row in rows:
@@ -219,13 +224,19 @@ def _pairs(
 
 def _number(path: Path, key: str, value: Any) -> float:
     try:
-        return float(value)
+        if not isinstance(value, bool):
+            return float(value)
+        raise TypeError(value)
     except (TypeError, ValueError):
         raise UsageError(f"{path}: the minutes of {key!r} are {value!r}, no number") from None
 
 
 def _text(_path: Path, _key: str, value: Any) -> str:
-    return str(value)
+    return value.date().isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _columns(rows: list[dict[str, Any]]) -> str:
+    return ", ".join(str(name) for name in rows[0] if name is not None) if rows else "none"
 
 
 def _numbers(values: Any) -> list[float | None]:

@@ -159,7 +159,9 @@ def _judge_again(plan: Plan, journal: Journal, history: History, observer: Obser
         observer.ended()
         if plan.judge:
             plan.judge.close()
-    return len(again)
+    if executor.stopped_by:
+        observer.note(f"{executor.stopped_by}; {executor.n_not_started} outputs keep their verdict")
+    return len(again) - executor.n_not_started
 
 
 def _outputs(

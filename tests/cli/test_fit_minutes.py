@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+import irt
 from harness.cli.main import main
 from harness.store.layout import Store
 from harness.store.publish import snapshot
@@ -64,6 +65,34 @@ def test_the_machines_form_has_the_link_of_the_contract(say):
     assert 0 < months["lo"] < months["value"] < months["hi"]
     assert set(found["link"]["sensitivity"]) == {"ols", "weighted"}
     assert found["link"]["undated"] == 1
+
+
+def test_the_link_is_the_line_through_log_minutes(say, world):
+    """numpy's least squares on the difficulties of a fit made apart."""
+    found = json.loads(say("--human-minutes", "minutes.csv", "--json")[1])["link"]
+    fitted = irt.fit(irt.read(world / "answers.jsonl"))
+    rows = [line.split(",") for line in (world / "minutes.csv").read_text().splitlines()[1:40]]
+    b = dict(zip(fitted.items.item, fitted.items.b, strict=True))
+    known = [(b[item], math.log(float(minutes))) for item, _, minutes in rows]
+    slope, intercept = np.polyfit(*zip(*known, strict=True), 1)
+    assert found["slope"] == pytest.approx(slope, rel=1e-9)
+    assert found["intercept"] == pytest.approx(intercept, rel=1e-9)
+
+
+def test_a_fit_without_minutes_does_not_replace_one_with(say, tmp_path):
+    store = str(tmp_path / "store")
+    assert say("--human-minutes", "minutes.csv", "--store", store)[0] == 0
+    assert say("--store", store)[0] == 0
+    links = [row.link is None for row in fits(snapshot(Store(tmp_path / "store")))]
+    assert sorted(links) == [False, True]
+
+
+def test_equal_minutes_are_shown_without_a_number_for_what_they_do_not_say(say, world, capsys):
+    rows = [f"i{i:02d},1" for i in range(30)]
+    (world / "equal.csv").write_text("\n".join(["item,minutes", *rows]) + "\n")
+    code, out, _ = say("--human-minutes", "equal.csv")
+    assert code == 0
+    assert "R² –" in out
 
 
 def test_without_minutes_there_is_no_horizon(say):

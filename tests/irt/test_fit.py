@@ -256,3 +256,17 @@ def test_an_item_that_one_group_finds_easy_is_found_by_dif(data):
     flagged = [item for item, row in rows.items() if row["flags"]]
     assert data.responses.items[11] in flagged
     assert len(flagged) <= 3
+
+
+@pytest.mark.parametrize("method", ["joint", "mml"])
+def test_models_that_their_answers_do_not_tell_apart_have_no_scale(method):
+    """All answers alike, and other answers of equal totals: what is left of theta is rounding."""
+    item, model = np.mgrid[:6, :12]
+    for k in (item % 2, (item + model) % 6 < 3):
+        with pytest.raises(DataError, match="no variation between models"):
+            irt.fit(Responses.from_matrix(k.T.astype(float)), method=method)
+
+
+def test_without_an_anchor_there_is_no_anchored_scale(data):
+    with pytest.raises(DataError, match="no anchors given"):
+        irt.fit(data.responses, anchors={})

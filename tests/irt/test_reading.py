@@ -80,3 +80,39 @@ def test_faults_name_the_file(tmp_path, name, text, message):
 def test_fractions_from_a_file_when_declared(tmp_path):
     (tmp_path / "x.csv").write_text("who,p\na,0.5\n")
     assert irt.read(tmp_path / "x.csv", scores="fractional").k.tolist() == [[0.5]]
+
+
+def test_pyirt_may_hold_declared_fractional_scores(tmp_path):
+    lines = [
+        json.dumps({"subject_id": f"m{j}", "responses": {"a": j / 4, "b": 0.5}}) for j in range(5)
+    ]
+    (tmp_path / "part.jsonl").write_text("\n".join(lines))
+    found = irt.read(tmp_path / "part.jsonl", scores="fractional")
+    assert (found.fractional, found.k.sum()) == (True, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.jsonl", '{"subject_id": "m", "responses": {"x": 1, "x": 0}}', "'x' stands twice"),
+        ("a.csv", "model,item,k,k\nm,a,1,0\n", "a column stands twice"),
+    ],
+)
+def test_what_stands_twice_is_not_dropped(tmp_path, name, text, why):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=why):
+        irt.read(tmp_path / name)
+
+
+def test_a_mark_of_byte_order_is_no_letter(tmp_path):
+    rows = "model,item,k\n" + "".join(
+        f"m{j},i{i},{(i + j) % 2}\n" for j in range(5) for i in range(3)
+    )
+    (tmp_path / "excel.csv").write_text("\ufeff" + rows, encoding="utf-8")
+    assert irt.read(tmp_path / "excel.csv").n_cells == 15
+
+
+def test_bytes_that_are_no_text_name_the_file(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match=r"cannot read x\.csv"):
+        irt.read(tmp_path / "x.csv")

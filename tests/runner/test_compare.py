@@ -209,3 +209,27 @@ def test_a_diff_names_the_group_that_each_fact_belongs_to(duel, monkeypatch):
     assert groups[("selection", "limit")] == (None, 9)
     assert (found.equal_keys, found.n_shared, found.n_attempts) == (0, 9, 9)
     assert found.unlike() == []
+
+
+def test_a_task_whose_differences_are_all_equal_gives_no_interval_over_the_tasks(duel):
+    """Its standard error of 0 says nothing, and must not pass for certainty."""
+    second_task(duel)
+    duel.duel(A_RIGHT)
+    duel.duel(B_RIGHT, "count:b")
+    duel.duel(set(range(20)), task="own/more")
+    duel.duel(set(), "count:b", task="own/more")
+    found = compare(duel.store, "count:a", "count:b")
+    assert found.diff == pytest.approx((0.3 + 1.0) / 2)
+    assert (found.lo, found.hi, found.p) == (None, None, None)
+
+
+def test_a_task_that_one_model_could_not_run_is_left_out_with_a_word(duel):
+    second_task(duel)
+    duel.duel(A_RIGHT)
+    duel.duel(B_RIGHT, "count:b")
+    duel.duel(A_RIGHT, task="own/more")
+    duel.answer = lambda r: Output(text="", finish_reason="error", error_kind="network", error="x")
+    duel.run("count:b", task="own/more")
+    found = compare(duel.store, "count:a", "count:b")
+    assert [one.task for one in found.tasks] == ["own/add"]
+    assert any("own/more is left out" in note for note in found.tasks[0].notes)

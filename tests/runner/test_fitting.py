@@ -19,6 +19,7 @@ from harness.core import registry
 from harness.core.errors import UsageError
 from harness.core.types import Output, Score
 from harness.runner.fitting import ItemKey, Subject, fit_file, fit_store
+from harness.runner.human_minutes import Minutes
 from harness.store.publish import snapshot
 from harness.store.queries import find_fit, fits
 
@@ -328,3 +329,25 @@ def test_a_wrong_word_is_found_before_the_file_is_read(tmp_path):
     ):
         with pytest.raises(UsageError, match=told):
             fit_file(tmp_path / "none.csv", **words)
+
+
+def test_a_run_without_the_data_is_no_answer_to_the_items(contest, answering):
+    before = fit_store(contest.store)
+    answering("count:e", set(), no_data=True)
+    assert {m.model: m.theta for m in fit_store(contest.store).models} == {
+        m.model: m.theta for m in before.models
+    }
+
+
+def test_two_versions_of_a_task_keep_their_own_minutes(contest, answering):
+    """Item i of both versions has the same name, and a difficulty of its own in each."""
+    contest.version = "2"
+    for model, right in RIGHT.items():
+        answering(model, {(i + 5) % 12 for i in right})
+    minutes = Minutes(minutes={f"own/add/i{i:03d}": float(i + 1) for i in range(12)}, dates={})
+    found = fit_store(contest.store, minutes=minutes)
+    link = found.fit.link
+    assert (link["n_anchors"], len(found.items)) == (24, 24)
+    for item in found.items:
+        expected = math.exp(link["intercept"] + link["slope"] * item.b)
+        assert item.human_minutes_hat == pytest.approx(expected, rel=1e-9)

@@ -2,7 +2,11 @@
 -- combination. Read by `connect` and put in place whenever this text changes: no migration needed.
 
 CREATE OR REPLACE MACRO status_of(solved, scored) AS
-    CASE WHEN solved = 'unscored' AND scored IS NOT NULL THEN scored ELSE solved END;
+    CASE
+        WHEN solved = 'unscored' AND scored IS NOT NULL THEN scored
+        WHEN solved = 'truncated' AND scored = 'unscored' THEN scored
+        ELSE solved
+    END;
 
 CREATE OR REPLACE MACRO value_counted(status, kind, value, policy) AS
     CASE
@@ -158,7 +162,7 @@ GROUP BY m.run_id, m.metric;
 
 -- One row an item for every variant and strategy, over all their runs: the strategy's verdict where
 -- there is one, else the headline. An answer that was reused from an earlier run is the same answer: it
--- counts once.
+-- counts once. Runs without the data (an ablation) are no answers to the items.
 CREATE OR REPLACE VIEW v_item_scores AS
 WITH verdicts AS (
     SELECT run_id, min(metric) AS metric FROM v_metrics_seen WHERE of_strategy GROUP BY run_id
@@ -168,6 +172,7 @@ WITH verdicts AS (
     JOIN runs r USING (run_id)
     LEFT JOIN verdicts USING (run_id)
     WHERE v.counted IS NOT NULL AND v.metric = coalesce(verdicts.metric, r.metric)
+        AND coalesce(r.config_json ->> '$.no_data', 'false') <> 'true'
     QUALIFY row_number() OVER (
         PARTITION BY r.variant_id, r.strategy, v.task_id, v.version, v.item_id, v.key,
             CASE WHEN v.key IS NULL THEN v.run_id || '/' || v.epoch END
