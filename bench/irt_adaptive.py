@@ -21,7 +21,14 @@ if TYPE_CHECKING:  # numpy must not be imported before the number of its threads
 
 RANGE = (0.92, 0.98)
 TESTED = 100
-POINTS = (5, 10, 25, 50)
+POINTS = (5, 10, 25, 30, 50)
+BAR = (25, 0.025)  # so many items, so large a mean |error| of the score
+RULES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "one at a time": {"batch": 1},
+    "one at a time, for theta": {"batch": 1, "aim": "theta"},
+    "for theta, 4 at first, one of three best": {"first": 4, "randomesque": 3, "aim": "theta"},
+}
 
 
 class Size(NamedTuple):
@@ -90,7 +97,7 @@ def covered(size: Size, sets: int) -> bool:
 
 
 def bridge(path: Path, draws: int) -> None:
-    """Print the errors of θ and of the score for one item at a time and for the default rules."""
+    """Print the errors of θ and of the score under several rules, and how the bar is met."""
     import numpy as np
 
     import irt
@@ -104,7 +111,7 @@ def bridge(path: Path, draws: int) -> None:
         out[np.random.default_rng(draw).choice(able, 25, replace=False)] = True
         bank = irt.Bank.of(irt.fit(responses.subset(every, ~out)))
         held = responses.subset(np.array([key in bank.place for key in responses.items]), out)
-        for name, rules in (("one at a time", {"batch": 1, "randomesque": 1}), ("default", {})):
+        for name, rules in RULES.items():
             for asked in POINTS:
                 rows.setdefault((name, asked), []).append(errors(bank, held, asked, rules))
     print(
@@ -114,6 +121,13 @@ def bridge(path: Path, draws: int) -> None:
         mean, sd = np.mean(found, axis=0), np.std(found, axis=0)
         figures = ", ".join(f"{m:.3f} ({s:.3f})" for m, s in zip(mean, sd, strict=True))
         print(f"{name}, {asked}: {figures}")
+    asked, most = BAR
+    for name in RULES:
+        off = np.array([one[1] for one in rows[name, asked]])
+        print(
+            f"{name}: mean |score error| at {asked} items {off.mean():.4f} over {len(off)} draws "
+            f"({off[0]:.4f} in the first, {np.mean(off <= most):.0%} of draws at most {most})"
+        )
 
 
 def errors(bank: irt.Bank, held: irt.Responses, asked: int, rules: dict[str, Any]) -> list[float]:

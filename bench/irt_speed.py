@@ -44,6 +44,7 @@ BARS = (
     Bar("bridge", "fit", 9.7 / 60, "60 times py-irt's 9.7 s"),
     Bar("bridge", "fit", 82 / 500, "500 times R mirt's 82 s"),
     Bar("bridge", "warm", 0.030, "refit after one new model"),
+    Bar("bridge", "warm / fit", 0.5, "half a cold fit"),
     Bar("bridge", "score", 0.001, "one new model"),
     Bar("bridge", "draws / fit", 4.0, "1,000 joint draws"),
     Bar("100x1000", "fit", 2.7 / 35, "35 times PyPI mirt's 2.7 s"),
@@ -135,12 +136,18 @@ def _bridge(folder: Path, repeats: int) -> dict[str, float]:
     others = np.arange(len(data.models)) != 30
     before = irt.fit(data.subset(everything, others))
     again, warm = _cpu(lambda: irt.fit(data, warm=before), repeats)
+    # In turns, so that another program's load falls on both.
+    ratio = statistics.median(
+        _cpu(lambda: irt.fit(data, warm=before), 1)[1] / _cpu(lambda: irt.fit(data), 1)[1]
+        for _ in range(2 * repeats + 1)
+    )
     one = data.subset(everything, ~others)
     drawing = _cpu(lambda: fit.draws(1000), repeats)[1]
     return {
         "fit": cold,
         "iterations": fit.verdict.iterations,
         "warm": warm,
+        "warm / fit": ratio,
         "warm iterations": again.verdict.iterations,
         "score": _cpu(lambda: fit.score_model(one), repeats)[1],
         "draws / fit": drawing / cold,

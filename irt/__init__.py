@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from irt.laplace import Draws
     from irt.link import Link, fit_link
     from irt.metr_mode import Metr, metr
+    from irt.new_items import ItemScores, score_items
     from irt.reading import read
     from irt.replay import Simulated, simulate
-    from irt.score import ItemScores, Scores, score_items, score_models
+    from irt.score import Scores, score_models
     from irt.trend import Doubling, doubling, link_sensitivity
 
 __all__ = [
@@ -50,9 +51,10 @@ _HOMES = {
     "irt.laplace": ("Draws",),
     "irt.link": ("Link", "fit_link"),
     "irt.metr_mode": ("Metr", "metr"),  # not `metr`, which would hide the function
+    "irt.new_items": ("ItemScores", "score_items"),
     "irt.reading": ("read",),
     "irt.replay": ("Simulated", "simulate"),
-    "irt.score": ("ItemScores", "Scores", "score_items", "score_models"),
+    "irt.score": ("Scores", "score_models"),
     "irt.trend": ("Doubling", "doubling", "link_sensitivity"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from irt.data import Floats
+from irt.score import to_dicts
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Dif:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One mapping an item and focal group."""
-        return _rows(self)
+        return to_dicts(self, last="flags")
 
 
 @dataclass(frozen=True)
@@ -139,13 +138,4 @@ class PairedDif:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One mapping an item."""
-        return _rows(self)
-
-
-def _rows(record: Dif | PairedDif) -> list[dict[str, Any]]:
-    """One mapping an entry: the fields up to the flags are its columns."""
-    names = [field.name for field in fields(record)]
-    names = names[: names.index("flags") + 1]
-    columns = [getattr(record, name) for name in names]
-    lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
+        return to_dicts(self, last="flags")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irt.data import DataError, Floats, Responses, Scores, _check_counts, _columns, _encode
-from irt.data import _numbers as _read_numbers
+from irt._table import encode
+from irt.data import DataError, Floats, Responses, Scores, read_rows
 from irt.minutes import read_minutes
 
 WEIGHTS = ("equal", "invsqrt", "runs")
@@ -112,25 +112,8 @@ def _rows(responses: Any, scores: Scores) -> tuple[Any, Any, tuple[Any, ...]]:
         row, column = np.nonzero(responses.n)
         k, n = responses.k[row, column], responses.n[row, column]
         return responses.models, responses.items, (row, column, k, n)
-    columns = _columns(responses)
-    absent = [name for name in ("model", "item", "k") if name not in columns]
-    if absent:
-        raise DataError(f"the table has no column {', '.join(absent)}")
-    models, column = _encode("model", columns["model"])
-    items, row = _encode("item", columns["item"])
-    k = _read_numbers("k", columns["k"])
-    n = _read_numbers("n", columns["n"]) if "n" in columns else np.ones(len(k))
-    if len({len(row), len(column), len(k), len(n)}) > 1:
-        raise DataError("the columns of the table are not of one length")
-
-    def named(i: int) -> str:
-        return (
-            f"row {i + 1} (model {models[column[i]]!r}, item {items[row[i]]!r}): "
-            f"k = {k[i]:g}, n = {n[i]:g}"
-        )
-
-    _check_counts(k, n, scores, named)
-    return models, items, (row, column, k, n)
+    rows = read_rows(responses, scores)
+    return rows.models, rows.items, (rows.item, rows.model, rows.k, rows.n)
 
 
 def _levels(
@@ -167,7 +150,7 @@ def _family_numbers(
     absent = [item for item in items if item not in families]
     if absent:
         raise DataError(f"item {absent[0]!r} has no family ({len(absent)} items have none)")
-    return _encode("family", [families[item] for item in items])[1]
+    return encode("family", [families[item] for item in items])[1]
 
 
 def run_weights(cells: Cells, weights: str) -> Floats:

@@ -50,6 +50,12 @@ def log_terms(z: Floats, c: Floats | None) -> tuple[Floats, Floats]:
     return g, np.log1p(-c) - softplus(z)
 
 
+def log_likelihood(k: Floats, n: Floats, z: Floats, c: Floats | None = None) -> float:
+    """Σ k ln p + (n − k) ln(1 − p) with p = c + (1 − c) σ(z), cells of any shape."""
+    g, h = log_terms(z, c)
+    return float(np.sum(np.multiply(k, g, out=np.zeros_like(z), where=k > 0) + n * h))
+
+
 class Grid:
     """Equal steps on [−6, 6] with normal weights, the same for every model.
 

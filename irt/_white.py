@@ -92,9 +92,9 @@ def whiten(result: JointResult) -> White:
     for system in (result.system, arrow(result.state, result.at, *free, pure_fisher=True)):
         lower = factor(system.schur_theta(np.float64))
         if lower is not None:
-            size = len(system.a)
-            rows = system.white_rows(slice(0, size), np.float64)
-            parts = (np.linalg.inv(lower), rows[:size], rows[size:])
+            pairs = [np.split(x.copy(), 2) for _, x in system.white_rows(np.float64)]
+            u, v = (np.concatenate(part) for part in zip(*pairs, strict=True))
+            parts = (np.linalg.inv(lower), u, v)
             return White(*(torch.tensor(x) for x in (*parts, system.l11, system.l21, system.l22)))
     raise ArithmeticError("the joint information has no Cholesky factor, not even in Fisher's form")
 

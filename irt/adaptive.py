@@ -1,15 +1,18 @@
 """Computerised adaptive testing: a new model is asked only the items that tell most about it.
 
-Items are chosen in batches. A batch maximises the expected log of the information about θ,
-E[log(J(θ) + Σ n a² p q)], over the current posterior: J is what the prior and the answers hold.
-While θ is uncertain this spreads the batch over where θ may be; once it is known, it orders items
-by n a² p q at θ. Owen (1975) and van der Linden & Glas (2010) describe the field.
+Items are chosen in batches, for one of two aims. For θ, a batch maximises the expected log of the
+information, E[log(J(θ) + Σ n a² p q)], over the current posterior: J is what the prior and the answers
+hold. For the score over all items, S(θ) = Σ p(θ)/I, it minimises the expected variance that θ leaves in
+it, E[S'(θ)²/(J(θ) + Σ n a² p q)]: where S is flat, θ need not be known well. While θ is uncertain
+both spread the batch over where θ may be; once it is known, both order items by n a² p q at θ. Owen
+(1975) and van der Linden & Glas (2010) describe the field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from irt.bank import Bank
 from irt.data import DataError, Floats, Mask
 from irt.score import mode
 
+Aim = Literal["score", "theta"]
 _GRID = np.linspace(-6.0, 6.0, 41)
 
 
@@ -33,8 +37,8 @@ class CatRules:
         Items asked at once.
     first : int
         While θ is unknown a batch is at most as large as all before it together, the first one
-        this: 4, 4, 8, 16, ...; a first batch of 16 would be aimed at the prior. From `batch` on all
-        are equal.
+        this: 1, 1, 2, 4, 8, 16, ...; a first batch of 16 would be aimed at the prior. From `batch`
+        on all are equal.
     se : float, optional
         Stop when the standard error of θ, the bank's own error included, is not above this.
     max_items : int, optional
@@ -42,21 +46,24 @@ class CatRules:
     randomesque : int
         Each item is drawn from so many best ones, so that not every model sees the same items
         (Kingsbury & Zara 1989); 1 always takes the best.
+    aim : {"score", "theta"}
+        What the items are to tell of: the score over the whole bank, or ability.
     shares : mapping of group to number, optional
         Target shares of the content groups, in any unit; items of other groups are not asked.
     widen : float
         Factor on the score's error. The error takes the model as true; answers that hang together
         beyond ability make it too small (about 1.5 times on BRIDGE). `irt.simulate` on models that were
-        left out measures it: √ of the mean of `score_z`².
+        left out measures it (`irt.replay.widening`).
     seed : int
         Of the draws.
     """
 
     batch: int = 16
-    first: int = 4
+    first: int = 1
     se: float | None = None
     max_items: int | None = None
-    randomesque: int = 3
+    randomesque: int = 1
+    aim: Aim = "score"
     shares: Mapping[str, float] | None = None
     widen: float = 1.0
     seed: int = 0
@@ -70,6 +77,8 @@ class CatRules:
             value = getattr(self, name)
             if value is not None and not 0 < value < np.inf:
                 raise DataError(f"{name} = {value:g} of an adaptive test: above 0")
+        if self.aim not in get_args(Aim):
+            raise DataError(f"aim = {self.aim!r} of an adaptive test: score or theta")
         if self.shares is not None and not (
             self.shares and all(0 < share < np.inf for share in self.shares.values())
         ):
@@ -128,13 +137,20 @@ class Session:
     rules : CatRules
     attempts : int or array, shape (I,)
         Attempts planned at each item.
+    free : collection of keys
+        Items whose answers are there already and cost nothing: they are asked before the others.
     """
 
     def __init__(
-        self, bank: Bank, rules: CatRules, attempts: int | Sequence[float] | Floats = 1
+        self,
+        bank: Bank,
+        rules: CatRules,
+        attempts: int | Sequence[float] | Floats = 1,
+        free: Collection[Hashable] = (),
     ) -> None:
         self.bank, self.rules = bank, rules
         size = len(bank)
+        self._free = np.array([key in free for key in bank.item])
         self._attempts = np.broadcast_to(np.asarray(attempts, dtype=np.float64), (size,))
         if not (np.isfinite(self._attempts) & (self._attempts > 0)).all():
             raise DataError("attempts planned at an item: above 0")
@@ -282,9 +298,11 @@ class Session:
         return float(np.sum(_quadratic(bank, seen, by_lam, by_d))) / information**2
 
     def _choose(self, size: int) -> tuple[int, ...]:
-        """Choose rows greedily by gain in expected log information per cost."""
+        """Choose rows greedily by what they gain for the aim, per cost."""
         x, weight, _ = self._posterior()
         unit = information(self.bank.a, self.bank.d, x)
+        # S'(θ)² = (Σ a p q over the unseen)², up to a factor.
+        slope = (unit / self.bank.a[:, None])[self._n == 0].sum(axis=0) ** 2
         known = self._n @ unit + self.bank.sd**-2
         planned = unit * self._attempts[:, None]
         # From the answers so far, not from the calls so far: a resumed session draws the same.
@@ -295,7 +313,11 @@ class Session:
         chosen: list[int] = []
         while len(chosen) < size and is_open.any():
             rows = self._candidates(is_open, counts)
-            gain = (np.log1p(planned[rows] / known) @ weight) / self.bank.cost[rows]
+            if self.rules.aim == "theta":
+                gain = np.log1p(planned[rows] / known) @ weight
+            else:
+                gain = (slope * (1 / known - 1 / (known + planned[rows]))) @ weight
+            gain = gain / self.bank.cost[rows]
             best = rows[np.argsort(-gain, kind="stable")[: self.rules.randomesque]]
             row = int(random.choice(best))
             chosen.append(row)
@@ -306,12 +328,13 @@ class Session:
         return tuple(chosen)
 
     def _candidates(self, is_open: Mask, counts: Floats) -> NDArray[np.intp]:
-        """Open rows; with content balance, those of the group furthest behind its share."""
-        if not self._groups:
-            return np.flatnonzero(is_open)
-        behind = self._shares * (counts.sum() + 1) - counts
-        left = np.bincount(self._group[is_open], minlength=len(self._groups)) > 0
-        return np.flatnonzero(is_open & (self._group == np.argmax(np.where(left, behind, -np.inf))))
+        """Open rows, the free ones first; with balance, of the group furthest behind its share."""
+        if self._groups:
+            behind = self._shares * (counts.sum() + 1) - counts
+            left = np.bincount(self._group[is_open], minlength=len(self._groups)) > 0
+            is_open = is_open & (self._group == np.argmax(np.where(left, behind, -np.inf)))
+        free = np.flatnonzero(is_open & self._free)
+        return free if len(free) else np.flatnonzero(is_open)
 
 
 def information(a: Floats, d: Floats, theta: Floats) -> Floats:
@@ -351,7 +374,11 @@ def _along(bank: Bank, rows: Mask, theta: float) -> Floats:
 
 
 def cat(
-    bank: Bank, rules: CatRules | None = None, *, attempts: int | Sequence[float] | Floats = 1
+    bank: Bank,
+    rules: CatRules | None = None,
+    *,
+    attempts: int | Sequence[float] | Floats = 1,
+    free: Collection[Hashable] = (),
 ) -> Session:
     """Start an adaptive test of one model.
 
@@ -361,6 +388,8 @@ def cat(
     rules : CatRules, optional
     attempts : int or array, shape (I,)
         Attempts planned at each item.
+    free : collection of keys
+        Items whose answers are there already: they are asked before the others.
 
     Returns
     -------
@@ -384,4 +413,4 @@ def cat(
     >>> session.stopped, session.result().n_items
     ('max_items', 4)
     """
-    return Session(bank, rules or CatRules(), attempts)
+    return Session(bank, rules or CatRules(), attempts, free)

@@ -40,6 +40,11 @@ class Bank:
         The population's θ: the prior of a new model.
     gauge, method, data_hash : str
         What fixes the scale, how it was fitted, and to which data.
+    content : tuple of str or None, shape (I,) or empty
+        Hash of each item's content, so that a changed item is not taken for the old one.
+    widen : float
+        Factor on the error of a score (see `irt.adaptive.CatRules`), as `irt.replay.widening`
+        measures it; 1 where it was not measured.
     """
 
     item: tuple[Hashable, ...]
@@ -55,6 +60,8 @@ class Bank:
     gauge: str
     method: str
     data_hash: str
+    content: tuple[str | None, ...] = ()
+    widen: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.item:
@@ -63,6 +70,7 @@ class Bank:
             twice = next(key for row, key in enumerate(self.item) if self.place[key] != row)
             raise DataError(f"the bank has the item {twice!r} twice")
         sizes = {len(getattr(self, name)) for name in (*_NUMBERS, "group")}
+        sizes |= {len(self.content)} if self.content else set()
         if sizes != {len(self.item)}:
             raise DataError(f"{len(self.item)} items, but columns of {sorted(sizes)} rows")
         sound = np.isfinite([getattr(self, name) for name in _NUMBERS]).all(axis=0)
@@ -75,6 +83,8 @@ class Bank:
                 f"the bank's item {key!r} needs finite parameters, a and cost above 0, and errors "
                 "that are a covariance"
             )
+        if not 0 < self.widen < np.inf:
+            raise DataError(f"the bank widens errors by {self.widen:g}: above 0")
         if not (np.isfinite(self.mean) and 0 < self.sd < np.inf):
             raise DataError(f"the bank's population has mean {self.mean:g} and SD {self.sd:g}")
 
@@ -103,6 +113,7 @@ class Bank:
         *,
         cost: Mapping[Any, float] | None = None,
         group: Mapping[Any, str] | None = None,
+        content: Mapping[Any, str] | None = None,
     ) -> Bank:
         """Take the items of a fit.
 
@@ -114,6 +125,8 @@ class Bank:
             look free or dear by accident.
         group : mapping of item to str, optional
             Content groups; an item may have none.
+        content : mapping of item to str, optional
+            Hashes of the items' content.
 
         Returns
         -------
@@ -122,19 +135,25 @@ class Bank:
         Raises
         ------
         DataError
-            For an item without a cost where costs are given, or one without finite errors.
+            For a fit that has not converged, an item without a cost where costs are given, or one
+            without finite errors.
         """
+        if not fit.verdict.converged:
+            raise DataError("the fit has not converged: its items are no bank to measure with")
+        if fit.kind != "2pl":
+            raise DataError(f"a bank holds two-parameter items; this fit is of model {fit.kind!r}")
         items, e = fit.items, fit.estimate
         unpriced = [key for key in items.item if cost is not None and key not in cost]
         if unpriced:
             raise DataError(f"{len(unpriced)} items have no cost, {unpriced[0]!r} among them")
         priced = np.ones(len(items)) if cost is None else np.array([cost[k] for k in items.item])
         groups = tuple((group or {}).get(key) for key in items.item)
+        contents = () if content is None else tuple(content.get(key) for key in items.item)
         mean, sd = fit.population
         return cls(
             items.item, items.a, items.d, items.se_log_a, items.se_d, np.asarray(e.cov),
             priced.astype(np.float64), groups, float(mean), float(sd),
-            fit.gauge, fit.method, fit.data_hash,
+            fit.gauge, fit.method, fit.data_hash, contents,
         )  # fmt: skip
 
     def subset(self, keep: Mask) -> Bank:
@@ -155,6 +174,8 @@ class Bank:
             group=tuple(self.group[row] for row in rows),
             mean=self.mean, sd=self.sd,
             gauge=self.gauge, method=self.method, data_hash=self.data_hash, **columns,
+            content=tuple(self.content[row] for row in rows) if self.content else (),
+            widen=self.widen,
         )  # fmt: skip
 
     def check(self, items: Iterable[Hashable]) -> None:
@@ -198,13 +219,14 @@ class Bank:
                 "item": list(key) if isinstance(key, tuple) else key,
                 **{name: columns[name][row] for name in _NUMBERS},
                 "group": self.group[row],
+                **({"content": self.content[row]} if self.content else {}),
             }
             for row, key in enumerate(self.item)
         ]
         return {
             "format": FORMAT, "version": VERSION, "parameterisation": PARAMETERISATION,
             "gauge": self.gauge, "method": self.method, "data_hash": self.data_hash,
-            "population": {"mean": self.mean, "sd": self.sd}, "items": rows,
+            "converged": True, "widen": self.widen, "population": {"mean": self.mean, "sd": self.sd}, "items": rows,
         }  # fmt: skip
 
     @classmethod
@@ -222,8 +244,8 @@ class Bank:
         Raises
         ------
         DataError
-            For another format, a newer version, another parameterisation, a field that is not
-            there, or parameters that are none.
+            For another format, a newer version, another parameterisation, a fit that has not
+            converged, a field that is not there, or parameters that are none.
         """
         if not isinstance(stored, Mapping) or stored.get("format") != FORMAT:
             raise DataError(f"this is no bank of items: it has no format {FORMAT!r}")
@@ -238,8 +260,11 @@ class Bank:
                 f"the bank's parameterisation is {stored.get('parameterisation')!r}, "
                 f"not {PARAMETERISATION!r}"
             )
+        if stored.get("converged", True) is not True:
+            raise DataError("the bank is of a fit that has not converged")
         try:
             rows, population = stored["items"], stored["population"]
+            contents = tuple(row.get("content") for row in rows)
             columns = {
                 name: np.array([row[name] for row in rows], dtype=np.float64) for name in _NUMBERS
             }
@@ -248,11 +273,12 @@ class Bank:
                 group=tuple(row["group"] for row in rows),
                 mean=float(population["mean"]), sd=float(population["sd"]),
                 gauge=stored["gauge"], method=stored["method"], data_hash=stored["data_hash"],
-                **columns,
+                content=contents if any(contents) else (),
+                widen=float(stored.get("widen", 1.0)), **columns,
             )  # fmt: skip
         except KeyError as error:
             raise DataError(f"the bank has no field {error.args[0]!r}") from None
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"the bank cannot be read: {error}") from None

@@ -8,23 +8,28 @@ order gives the same bits.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Scores = Literal["counts", "fractional"]
+from irt._table import (
+    NAMED,
+    DataError,
+    Floats,
+    Mask,
+    Rows,
+    Scores,
+    axis_names,
+    check_counts,
+    listed,
+    read_matrix,
+    read_rows,
+)
 
-_NAMED = 5  # how many offending rows or cells a message names
-
-
-class DataError(ValueError):
-    """Data that cannot be fitted; the message says which rows or cells, and why."""
+__all__ = ["DataError", "Floats", "Mask", "Responses", "Rows", "Scores", "read_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,37 +87,17 @@ class Responses:
             For a missing column or name, a cell given twice, or numbers that are no k of n; the
             rows are named, counted from 1.
         """
-        columns = _columns(table)
-        absent = [name for name in ("model", "item", "k") if name not in columns]
-        if absent:
-            raise DataError(
-                f"the table has no column {', '.join(absent)}; it has {', '.join(columns) or 'none'}"
-            )
-        models, column_of = _encode("model", columns["model"])
-        items, row_of = _encode("item", columns["item"])
-        k = _numbers("k", columns["k"])
-        n = _numbers("n", columns["n"]) if "n" in columns else np.ones(len(k))
-        lengths = {len(column_of), len(row_of), len(k), len(n)}
-        if len(lengths) > 1:
-            raise DataError(f"the columns are not of one length: {sorted(lengths)}")
-
-        def named(row: int) -> str:
-            return (
-                f"row {row + 1} (model {models[column_of[row]]!r}, item {items[row_of[row]]!r}): "
-                f"k = {k[row]:g}, n = {n[row]:g}"
-            )
-
-        _check_counts(k, n, scores, named)
-        cell = row_of * len(models) + column_of
+        rows = read_rows(table, scores)
+        cell = rows.item * len(rows.models) + rows.model
         order = np.argsort(cell, kind="stable")
         again = order[1:][cell[order][1:] == cell[order][:-1]]
         if again.size:
-            raise DataError(f"a cell is given twice: {_list(np.sort(again), named)}")
-        shape = (len(items), len(models))
+            raise DataError(f"a cell is given twice: {listed(np.sort(again), rows.named)}")
+        shape = (len(rows.items), len(rows.models))
         grid_k, grid_n = np.zeros(shape), np.zeros(shape)
-        grid_k[row_of, column_of] = k
-        grid_n[row_of, column_of] = n
-        return cls(tuple(models), tuple(items), grid_k, grid_n, scores == "fractional")
+        grid_k[rows.item, rows.model] = rows.k
+        grid_n[rows.item, rows.model] = rows.n
+        return cls(rows.models, rows.items, grid_k, grid_n, scores == "fractional")
 
     @classmethod
     def from_matrix(
@@ -147,17 +132,17 @@ class Responses:
         DataError
             For names that do not fit or are given twice, or numbers that are no k of n.
         """
-        grid_k = np.asarray(k, dtype=np.float64)
+        grid_k = read_matrix("k", k)
         if grid_k.ndim != 2:
             raise DataError(f"a matrix has two dimensions, this one has {grid_k.ndim}")
         missing = np.isnan(grid_k)
-        grid_n = (~missing).astype(np.float64) if n is None else np.asarray(n, dtype=np.float64)
+        grid_n = (~missing).astype(np.float64) if n is None else read_matrix("n", n)
         if grid_n.shape != grid_k.shape:
             raise DataError(f"k is {grid_k.shape}, n is {grid_n.shape}")
         grid_k = np.where(missing, 0.0, grid_k)
         grid_n = np.where(missing, 0.0, grid_n)
-        row_names, rows = _axis("model", models, grid_k.shape[0])
-        column_names, columns = _axis("item", items, grid_k.shape[1])
+        row_names, rows = axis_names("model", models, grid_k.shape[0])
+        column_names, columns = axis_names("item", items, grid_k.shape[1])
 
         def named(flat: int) -> str:
             i, j = divmod(flat, grid_k.shape[1])
@@ -168,7 +153,7 @@ class Responses:
                 f"k = {grid_k[i, j]:g}, n = {grid_n[i, j]:g}"
             )
 
-        _check_counts(grid_k.ravel(), grid_n.ravel(), scores, named)
+        check_counts(grid_k.ravel(), grid_n.ravel(), scores, named)
         return cls(
             tuple(row_names),
             tuple(column_names),
@@ -267,101 +252,9 @@ class Responses:
         unknown = [key for key in self.items if key not in place]
         if unknown:
             raise DataError(
-                f"{len(unknown)} items are not in the bank: {', '.join(map(repr, unknown[:_NAMED]))}"
+                f"{len(unknown)} items are not in the bank: {', '.join(map(repr, unknown[:NAMED]))}"
             )
         rows = np.array([place[key] for key in self.items], dtype=np.intp)
         k, n = (np.zeros((len(items), len(self.models))) for _ in range(2))
         k[rows], n[rows] = self.k, self.n
         return k, n
-
-
-def _columns(table: Any) -> dict[str, Any]:
-    """Bring every form of a long table to a mapping of columns."""
-    if isinstance(table, Mapping):
-        return dict(table)
-    if hasattr(table, "column_names") and hasattr(table, "column"):  # pyarrow, not imported here
-        return {name: table.column(name).to_pylist() for name in table.column_names}
-    names = getattr(getattr(table, "dtype", None), "names", None)
-    if names:
-        return {name: table[name] for name in names}
-    if hasattr(table, "columns"):  # a data frame of any kind
-        return {str(name): np.asarray(table[name]) for name in table.columns}
-    rows = list(table)
-    if not all(isinstance(row, Mapping) for row in rows):
-        raise DataError("a table is a mapping of columns, a list of mappings or a pyarrow Table")
-    # n may stand in some rows only: where it does not, there was one attempt.
-    defaults = {"n": 1}
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    return {key: [row.get(key, defaults.get(key)) for row in rows] for key in keys}
-
-
-def _plain(key: Any) -> Hashable:
-    """Turn a key as JSON or Arrow give it (a list) into one that can be looked up (a tuple)."""
-    return tuple(key) if isinstance(key, list) else key
-
-
-def _text(key: Hashable) -> tuple[str, str]:
-    """Give the order of names: their text, whatever they are."""
-    return (key if isinstance(key, str) else repr(key), type(key).__name__)
-
-
-def _encode(what: str, column: Any) -> tuple[list[Hashable], NDArray[np.intp]]:
-    """Give the sorted distinct names of a column and each row's number among them."""
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    seen: dict[Hashable, int] = {}
-    codes = np.array([seen.setdefault(_plain(v), len(seen)) for v in values], dtype=np.intp)
-    for name, code in seen.items():
-        if name is None or name == "" or (isinstance(name, float) and np.isnan(name)):
-            row = int(np.flatnonzero(codes == code)[0]) + 1
-            raise DataError(f"the {what} has no name in row {row}")
-    names = list(seen)
-    order = sorted(range(len(names)), key=lambda number: _text(names[number]))
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[order] = np.arange(len(names))
-    return [names[number] for number in order], rank[codes] if len(codes) else codes
-
-
-def _axis(
-    what: str, names: Sequence[Hashable] | None, size: int
-) -> tuple[list[Hashable], NDArray[np.intp]]:
-    """Give the sorted names of a matrix's axis and where each stood."""
-    if names is None:
-        digits = max(4, len(str(size)))
-        names = [f"{what[0]}{number:0{digits}d}" for number in range(size)]
-    if len(names) != size:
-        raise DataError(f"{size} rows or columns, but {len(names)} {what} names")
-    distinct, codes = _encode(what, list(names))
-    if len(distinct) != size:
-        twice = distinct[int(np.argmax(np.bincount(codes)))]
-        raise DataError(f"the {what} {twice!r} is given twice")
-    return distinct, np.argsort(codes, kind="stable")
-
-
-def _numbers(what: str, column: Any) -> Floats:
-    try:
-        # None becomes NaN, which is refused later with its row.
-        return np.asarray(column, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        raise DataError(f"the column {what} holds something that is not a number") from None
-
-
-def _list(rows: NDArray[np.intp], named: Callable[[int], str]) -> str:
-    shown = "; ".join(named(int(row)) for row in rows[:_NAMED])
-    return shown + (f"; and {len(rows) - _NAMED} more" if len(rows) > _NAMED else "")
-
-
-def _check_counts(k: Floats, n: Floats, scores: Scores, named: Callable[[int], str]) -> None:
-    """Refuse numbers that are no k of n, naming where they stand."""
-    if scores not in ("counts", "fractional"):
-        raise DataError(f"scores is 'counts' or 'fractional', not {scores!r}")
-    with np.errstate(invalid="ignore"):  # a remainder of infinity
-        broken = (k % 1 != 0) | (n % 1 != 0) if scores == "counts" else np.zeros(len(k), dtype=bool)
-    faults: list[tuple[str, Mask]] = [
-        ("not a finite number (leave out a cell that was not tried)", ~np.isfinite(k + n)),
-        ("a negative count", (k < 0) | (n < 0)),
-        ("k is more than n", k > n),
-        ("not a whole number (declare scores='fractional')", broken),
-    ]
-    for why, wrong in faults:
-        if wrong.any():
-            raise DataError(f"{why}: {_list(np.flatnonzero(wrong), named)}")

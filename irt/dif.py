@@ -56,7 +56,7 @@ def dif(
     ------
     DataError
         For unknown models, fewer than two groups, a reference that is none, no testable item, no
-        item left to link on, or fractional scores.
+        item left to link on, fractional scores, or an option out of its range.
 
     Examples
     --------
@@ -70,6 +70,10 @@ def dif(
     >>> found.flagged
     (('i0011', 1),)
     """
+    if theta not in ("fixed", "linked"):
+        raise DataError(f"theta is 'fixed' or 'linked', not {theta!r}")
+    if strata < 1:
+        raise DataError(f"strata = {strata}: at least one class of ability is needed")
     data = _counts(fitted)
     names, label = _labels(fitted, groups, reference)
     ability, purified, scale = fitted.models.theta, frozenset[Hashable](), fitted

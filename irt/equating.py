@@ -6,7 +6,7 @@ A linear change θ₁ = A θ₂ + B takes a₂ to a₂/A and b₂ to A b₂ + B.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -14,6 +14,7 @@ from scipy.optimize import least_squares
 from irt.data import DataError, Floats, Mask
 
 LinkMethod = Literal["mean_mean", "mean_sigma", "haebara", "stocking_lord"]
+_METHODS = get_args(LinkMethod)
 
 # Abilities at which characteristic curves are compared, weighted by the normal density.
 _POINTS = np.linspace(-4.0, 4.0, 41)
@@ -97,8 +98,10 @@ def equate(
     Raises
     ------
     DataError
-        For fewer than two common items, or difficulties without spread.
+        For a method that is not there, fewer than two common items, or difficulties without spread.
     """
+    if method not in _METHODS:
+        raise DataError(f"no method of equating {method!r}; there are {', '.join(_METHODS)}")
     arrays = [np.asarray(x, dtype=np.float64) for x in (a1, b1, a2, b2)]
     if len({x.shape for x in arrays}) > 1 or arrays[0].ndim != 1 or len(arrays[0]) < 2:
         raise DataError("linking needs at least two common items, their a and b from both fits")

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irt._cells import curve
+from irt._record import record
 from irt.compare import Comparison, compare_draws, rank_shares
-from irt.data import DataError, Floats, Mask, Responses
+from irt.data import DataError, Floats, Responses
+from irt.kinds import KINDS, Choices, asymptotes, check_kind, graded, share_of_points
 from irt.laplace import Draws
-from irt.methods import Estimate, Request, Warm, choose_method, find_method
+from irt.methods import Estimate, Method, Request, Warm, choose_method, find_method
 from irt.model import Hyper
+from irt.new_items import ItemScores, score_items
 from irt.prepare import MIN_MODELS, Excluded, prepare
 from irt.records import Items, Models, Verdict
-from irt.score import (
-    ItemScores,
-    Scores,
-    score_items,
-    score_models,
-    se_difficulty,
-)  # fmt: skip
+from irt.score import Scores, score_models
 
 if TYPE_CHECKING:
     from irt._dif_records import Dif
+    from irt.link import Link
     from irt.residuals import MeanSquares, PersonFit
     from irt.testlets import Testlets
 
@@ -50,6 +49,8 @@ class Fit:
     verdict : Verdict
     estimate : Estimate
         The method's own record.
+    link : Link or None
+        The link to human minutes, where they were given.
     """
 
     responses: Responses
@@ -59,8 +60,18 @@ class Fit:
     items: Items
     verdict: Verdict
     estimate: Estimate
+    link: Link | None = None
 
-    parameterisation = "logit p = a (theta - b) = a theta + d"
+    @property
+    def kind(self) -> str:
+        """The item model: a key of `irt.kinds.KINDS`."""
+        e = self.estimate
+        return "grm" if e.thresholds is not None else "2pl" if e.c is None else "3pl"
+
+    @property
+    def parameterisation(self) -> str:
+        """The item model as a formula."""
+        return KINDS[self.kind]
 
     @property
     def hyper(self) -> Hyper:
@@ -84,9 +95,19 @@ class Fit:
         return (h.mu_theta - e.m) / e.s, h.sigma_theta / e.s
 
     def probabilities(self) -> Floats:
-        """Probability of a right answer, shape (I, P), in the order of `items` and `models`."""
-        z = np.multiply.outer(self.items.a, self.models.theta) + self.items.d[:, None]
-        return np.asarray(1 / (1 + np.exp(np.minimum(-z, 700.0))), dtype=np.float64)
+        """Probability of a right answer, shape (I, P), in the order of `items` and `models`.
+
+        Of the graded model the expected share of the points.
+        """
+        e, theta = self.estimate, self.models.theta
+        if e.thresholds is not None:
+            return share_of_points(e.thresholds, self.items.a, theta)
+        c = np.zeros(len(self.items)) if e.c is None else e.c
+        return curve(self.items.a, self.items.d, c, theta)
+
+    def _needs(self, *kinds: str, what: str) -> None:
+        if self.kind not in kinds:
+            raise DataError(f"{what} is there for model {' and '.join(kinds)}, not for {self.kind}")
 
     def draws(self, n: int = 1000, seed: int = 0) -> Draws:
         """Draw abilities and items together from the Laplace approximation.
@@ -105,8 +126,10 @@ class Fit:
         Raises
         ------
         ValueError
-            For a method without joint draws.
+            For a method without joint draws, or fewer than one draw.
         """
+        if n < 1:
+            raise DataError(f"n = {n} draws: at least one is needed")
         if self.estimate.draw is None:
             raise ValueError(f"method {self.method!r} gives no joint draws: use method='joint'")
         return self.estimate.draw(n, np.random.default_rng(seed))
@@ -160,20 +183,23 @@ class Fit:
         """Infit and outfit of the items; S-X² and M2 need complete data: see `irt.fitstats`."""
         from irt.residuals import mean_squares
 
-        k, n = self.responses.k, self.responses.n
-        return mean_squares(k, n, self.items.a, self.items.d, self.models.theta)
+        self._needs("2pl", "3pl", what="item fit")
+        k, n, c = self.responses.k, self.responses.n, self.estimate.c
+        return mean_squares(k, n, self.items.a, self.items.d, self.models.theta, c=c)
 
     def person_fit(self) -> PersonFit:
         """l_z of the models: far below 0 where answers do not follow difficulty (a broken run)."""
         from irt.residuals import person_fit
 
-        k, n = self.responses.k, self.responses.n
-        return person_fit(k, n, self.items.a, self.items.d, self.models.theta)
+        self._needs("2pl", "3pl", what="person fit")
+        k, n, c = self.responses.k, self.responses.n, self.estimate.c
+        return person_fit(k, n, self.items.a, self.items.d, self.models.theta, c=c)
 
     def dif(self, groups: Mapping[Hashable, Hashable], **options: Any) -> Dif:
         """Test the items for differences between groups of models; see `irt.dif.dif`."""
         from irt.dif import dif
 
+        self._needs("2pl", what="DIF")
         return dif(self, groups, **options)
 
     def testlets(self) -> Testlets:
@@ -200,10 +226,14 @@ class Fit:
         DataError
             For items that are not in this fit.
         """
+        self._needs("2pl", "3pl", what="scoring models")
         data = self._responses(new)
         k, n = data.on_items(self.items.item)
         mean, sd = self.population
-        return score_models(k, n, self.items.a, self.items.d, mean=mean, sd=sd, models=data.models)
+        return score_models(
+            k, n, self.items.a, self.items.d, mean=mean, sd=sd, models=data.models,
+            c=self.estimate.c, fractional=data.fractional,
+        )  # fmt: skip
 
     def add_items(self, new: Any) -> ItemScores:
         """Place items on this scale, the models as they are.
@@ -223,6 +253,7 @@ class Fit:
         DataError
             For models that are not in this fit.
         """
+        self._needs("2pl", what="adding items")
         data = self._responses(new)
         place = {name: column for column, name in enumerate(self.models.model)}
         unknown = [name for name in data.models if name not in place]
@@ -234,8 +265,9 @@ class Fit:
         e = self.estimate
         cov = None if e.cov_theta is None else e.cov_theta()
         return score_items(
-            k, n, e.state.theta, self.hyper, m=e.m, s=e.s, cov_theta=cov, items=data.items
-        )
+            k, n, e.state.theta, self.hyper, m=e.m, s=e.s, cov_theta=cov, items=data.items,
+            fractional=data.fractional,
+        )  # fmt: skip
 
     def _responses(self, new: Any) -> Responses:
         if isinstance(new, Responses):
@@ -250,8 +282,12 @@ def fit(
     anchors: Fit | Mapping[Hashable, tuple[float, float]] | None = None,
     warm: Fit | None = None,
     largest_block: bool = False,
+    human_minutes: Any = None,
+    link: str = "ols",
+    model: str = "2pl",
+    choices: Choices | None = None,
 ) -> Fit:
-    """Fit the two-parameter logistic model: logit p = a (θ − b).
+    """Fit models and items on one scale: logit p = a (θ − b), or another model of items.
 
     Parameters
     ----------
@@ -267,6 +303,16 @@ def fit(
         Start from this fit.
     largest_block : bool
         Fit the largest connected block instead of refusing blocks without a link.
+    human_minutes : mapping of item to minutes, or table, optional
+        Human minutes of some items, see `irt.link.fit_link`: then the fit has a `link`.
+    link : str
+        How minutes follow difficulty: "ols", "weighted", or "joint", where the minutes are part of
+        the likelihood and help to place their items.
+    model : str
+        "2pl", "3pl" (a lower asymptote of 1/choices, for multiple choice) or "grm" (graded response
+        model: k of n points are an ordered score). The last two are fitted by mml.
+    choices : int or mapping of item to int, optional
+        Options of all items, or of those that have any: model "3pl" only.
 
     Returns
     -------
@@ -275,9 +321,9 @@ def fit(
     Raises
     ------
     DataError
-        For data that cannot be fitted, with the reason.
+        For data that cannot be fitted, with the reason; for a model that is not there.
     ValueError
-        For a method that is not there.
+        For a method or a level of the link that is not there.
 
     Examples
     --------
@@ -292,18 +338,51 @@ def fit(
     """
     data = responses if isinstance(responses, Responses) else Responses.from_table(responses)
     anchored = anchors is not None
+    check_kind(model, choices, method, anchored)
+    if human_minutes is None and link != "ols":
+        raise DataError(f"link={link!r} is about human minutes: give human_minutes= too")
     if anchored and not _as_anchors(anchors):
         raise DataError("no anchors given")
     data, excluded = prepare(
         data, largest_block=largest_block, min_models=1 if anchored else MIN_MODELS
     )
     notes: tuple[str, ...] = ()
-    if not anchored:
+    if model != "2pl":
+        method = "mml"
+    elif not anchored:
         method, notes = choose_method(data, method)
     elif method == "auto":
         method = "joint"
-    estimate = find_method(method)(data, _request(anchors, warm))
-    return _assemble(data, method, estimate, excluded, notes, anchors)
+    estimator = graded if model == "grm" else find_method(method)
+    request = _request(anchors, warm)
+    if choices is not None:
+        request = replace(request, c=asymptotes(data.items, choices))
+    if human_minutes is None:
+        estimate = estimator(data, request)
+        return _assembled(data, method, estimate, excluded, notes, anchors)
+    return _with_link(
+        data, method, estimator, request, excluded, notes, anchors, human_minutes, link
+    )
+
+
+def _with_link(
+    data: Responses, method: str, estimator: Method, request: Request, excluded: Excluded,
+    notes: tuple[str, ...],
+    anchors: Fit | Mapping[Hashable, tuple[float, float]] | None, human_minutes: Any, level: str,
+) -> Fit:  # fmt: skip
+    """Fit with human minutes: as part of the likelihood, or regressed on afterwards."""
+    from irt.link import check_level, choose_anchors, fit_link, link_of_joint
+
+    check_level(level)
+    chosen = choose_anchors(human_minutes, data.items, excluded)
+    if level == "joint":
+        if method != "joint":
+            raise DataError(f"link='joint' is part of method='joint', not of {method!r}")
+        request = replace(request, minutes=chosen.minutes)
+    estimate = estimator(data, request)
+    found = _assembled(data, method, estimate, excluded, notes, anchors)
+    made = link_of_joint(found, chosen) if level == "joint" else None
+    return replace(found, link=made or fit_link(found, human_minutes, level=level))
 
 
 def _request(
@@ -328,52 +407,10 @@ def _as_anchors(anchors: Fit | Mapping[Hashable, tuple[float, float]] | None) ->
     return anchors or {}
 
 
-def _assemble(
+def _assembled(
     data: Responses, method: str, e: Estimate, excluded: Excluded, notes: tuple[str, ...],
     anchors: Fit | Mapping[Hashable, tuple[float, float]] | None,
 ) -> Fit:  # fmt: skip
-    right, asked = data.k.sum(axis=1), data.n.sum(axis=1)
-    slope_z = _slope_z(data, e.theta)
-    known = _as_anchors(anchors)
-    marks: dict[str, Mask] = {
-        "prior_only": (right == 0) | (right == asked),
-        "suspect_key": slope_z < 0,  # NaN is not
-        "fisher": e.fisher_items,
-        "anchor": np.array([key in known for key in data.items], dtype=bool),
-    }
-    flags: list[tuple[str, ...]] = [()] * len(data.items)
-    for name, marked in marks.items():
-        for row in np.flatnonzero(marked):
-            flags[row] += (name,)
-    items = Items(
-        data.items, e.a, -e.d / e.a, e.d, np.sqrt(e.var_log_a),
-        se_difficulty(e.a, e.d, e.var_log_a, e.var_d, e.cov), np.sqrt(e.var_d),
-        np.count_nonzero(data.n, axis=1), slope_z, tuple(flags),
-    )  # fmt: skip
-    models = Models(data.models, e.theta, e.se_theta, np.count_nonzero(data.n, axis=0))
-
-    def keys(mark: str) -> tuple[Hashable, ...]:
-        return tuple(data.items[i] for i in np.flatnonzero(marks[mark]))
-
-    verdict = Verdict(
-        e.converged, e.iterations, e.decrement, e.max_grad, e.cholesky_ok,
-        keys("fisher"), keys("prior_only"), keys("suspect_key"), excluded, notes + e.notes,
-    )  # fmt: skip
     gauge = _FREE_GAUGE if anchors is None else _ANCHOR_GAUGE
-    return Fit(data, method, gauge, models, items, verdict, e)
-
-
-def _slope_z(data: Responses, theta: Floats) -> Floats:
-    """Score statistic of a zero slope with θ fixed: its sign is the sign of the best slope.
-
-    With θ known an item's log-likelihood is concave in (a, d), so along the best d for each a it
-    rises from a = 0 towards the best a: Σ θ (k − n p̄) there tells on which side that lies.
-    """
-    right, asked = data.k.sum(axis=1), data.n.sum(axis=1)
-    rate = right / asked
-    n_theta = data.n @ theta
-    score = data.k @ theta - rate * n_theta
-    spread = data.n @ theta**2 - n_theta**2 / asked
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = score / np.sqrt(rate * (1 - rate) * spread)
-    return np.where((right > 0) & (right < asked) & (spread > 0), z, np.nan)
+    tables = record(data, e, excluded, notes, _as_anchors(anchors))
+    return Fit(data, method, gauge, *tables, e)

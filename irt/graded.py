@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from irt._cells import Floats, sigmoid
+from irt._cells import Floats
 from irt._em import Posterior, population, posterior_of, squarem
+from irt._graded_louis import graded_covariance, graded_levels
 from irt._nodes import normal_grid
 
 
@@ -25,6 +26,13 @@ class GrmResult:
         Slopes.
     d, b : array, shape (items, levels − 1)
         Intercepts, falling, and thresholds b = −d/a, rising.
+    se_log_a : array, shape (items,)
+        Standard errors of ln a; NaN, as all errors, where not asked for or the information is not
+        positive definite.
+    se_d, se_b : array, shape (items, levels − 1)
+        Standard errors; b's by the delta method.
+    cov : array, shape (items, levels, levels)
+        Covariance of each item's (ln a, d_1, …).
     theta, sd : array, shape (models,)
         Posterior mean and standard deviation of ability.
     log_lik : float
@@ -40,6 +48,10 @@ class GrmResult:
     a: Floats
     d: Floats
     b: Floats
+    se_log_a: Floats
+    se_d: Floats
+    se_b: Floats
+    cov: Floats
     theta: Floats
     sd: Floats
     log_lik: float
@@ -56,6 +68,7 @@ def grm(
     tol: float = 1e-4,
     max_iter: int = 500,
     n_nodes: int = 61,
+    se: bool = True,
 ) -> GrmResult:
     """Fit slopes and ordered thresholds to scores 0 … n_levels − 1.
 
@@ -73,6 +86,8 @@ def grm(
         Most EM steps.
     n_nodes : int
         Nodes on [−6, 6].
+    se : bool
+        Whether to compute the items' standard errors.
 
     Returns
     -------
@@ -94,7 +109,7 @@ def grm(
     start = np.column_stack([np.zeros(n_items), np.log(above / (1 - above))]).T
 
     def posterior(v: Floats) -> Posterior:
-        level = np.maximum(_levels(v, x)[0], 1e-300).reshape(len(flat), -1)
+        level = graded_levels(v, x)[0].reshape(len(flat), -1)
         return posterior_of(x, flat.T @ np.log(level) + log_w)
 
     def step(v: Floats) -> tuple[Floats, float]:
@@ -112,8 +127,14 @@ def grm(
     run = squarem(step, start, tol, max_iter)
     post = posterior(run.v)
     a, d = np.exp(run.v[0]), run.v[1:].T
+    cov = np.full((n_items, n_levels, n_levels), np.nan)
+    if se:
+        cov = graded_covariance(run.v, post, y, weight)
+    b = -d / a[:, None]
+    own = np.einsum("irr->ir", cov)
+    var_b = own[:, 1:] / a[:, None] ** 2 + b**2 * own[:, :1] + 2 * b / a[:, None] * cov[:, 0, 1:]
     return GrmResult(
-        a, d, -d / a[:, None], post.mean, post.sd, float(weight @ post.log_lik),
+        a, d, b, np.sqrt(own[:, 0]), np.sqrt(own[:, 1:]), np.sqrt(var_b), cov, post.mean, post.sd, float(weight @ post.log_lik),
         run.iterations, run.converged, run.max_change,
     )  # fmt: skip
 
@@ -143,25 +164,10 @@ def _check(
     return raw.astype(np.int64), weight
 
 
-def _levels(v: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """Return the probability of each level, (items, levels, nodes), and F(1 − F) at each step."""
-    above = sigmoid(np.exp(v[0])[:, None, None] * x + v[1:].T[:, :, None])
-    slope = above * (1 - above)
-    padded = np.pad(above, ((0, 0), (1, 1), (0, 0)))
-    padded[:, 0] = 1
-    return padded[:, :-1] - padded[:, 1:], slope
-
-
 def _newton(v: Floats, x: Floats, expected: Floats) -> Floats:
     """Take one Fisher-scoring step of every item's (λ, d_1 …), clipped, and halved to keep order."""
-    level, slope = _levels(v, x)
-    n_items, n_levels, n_nodes = level.shape
-    level = np.maximum(level, 1e-300)
-    # ∂P_m: step m raises level m and lowers level m − 1.
-    by = np.zeros((n_items, n_levels, n_levels, n_nodes))
-    for m in range(1, n_levels):
-        by[:, m, m], by[:, m, m - 1] = slope[:, m - 1], -slope[:, m - 1]
-    by[:, 0] = by[:, 1:].sum(axis=1) * (np.exp(v[0])[:, None, None] * x)
+    level, by, _ = graded_levels(v, x)
+    n_levels = level.shape[1]
     gradient = np.einsum("imq,irmq->ir", expected / level, by)
     total = expected.sum(axis=1)
     weighted = by * (total[:, None] / level)[:, None]

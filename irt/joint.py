@@ -15,17 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from irt._joint_link import JointLink
 from irt.data import Floats, Mask
 from irt.model import Array, Hyper, Pass, State, Step, cells_pass, gradient
 from irt.newton import Arrow, arrow, solve
 
 CAP = 100
 MIN_ITERATIONS = 5
-MIN_WARM = 2
+MIN_WARM = 1
 POLISH_CAP = 50
 _NU = 4.0
 _FLOAT64_CELLS = 100_000  # below this many cells float32 saves nothing
-_FLOAT64_POLISH = 5_000_000  # below this many cells the Hessian's cells are kept in float64
+_LINK_MOVE = 1e-3  # in log-minutes
+_HYPER_MOVE = 5e-3  # of the priors: what the first stage allows log a to move
+_NEAR = 0.1  # θ this close to its end is a polishing away
+_CHORD = 1e-4  # below this decrement a refit's next step takes the Hessian that it has
 _DIRECT = 256  # up to here a complement is factored; above, conjugate gradients are cheaper
 
 
@@ -46,6 +50,8 @@ class Options:
         Precision of the first stage's passes; by default float32 from 100,000 cells on.
     direct_limit : int
         Size up to which the complement is factored.
+    link : JointLink, optional
+        Human minutes of items, to be part of the likelihood.
     """
 
     start: State | None = None
@@ -53,6 +59,7 @@ class Options:
     frozen_theta: Mask | None = None
     dtype: type | None = None
     direct_limit: int = _DIRECT
+    link: JointLink | None = None
 
     @property
     def anchored(self) -> bool:
@@ -132,7 +139,7 @@ def fit_joint(k: Array, n: Array, options: Options | None = None) -> JointResult
     JointResult
     """
     options = options or Options()
-    state = options.start or cold_start(k, n)
+    state = replace(options.start or cold_start(k, n), link=options.link)
     state, iterations, settled = _first_stage(k, n, state, options)
     return _polish(k, n, state, options, iterations, settled)
 
@@ -147,7 +154,8 @@ def _free(options: Options, shape: tuple[int, ...]) -> tuple[Mask, Mask]:
 
 def _first_stage(k: Array, n: Array, state: State, options: Options) -> tuple[State, int, bool]:
     dtype: Any = options.dtype or (np.float64 if k.size < _FLOAT64_CELLS else np.float32)
-    k, n = k.astype(dtype, copy=False), n.astype(dtype, copy=False)
+    if options.start is None:  # a refit makes two passes or three: they convert as they go
+        k, n = k.astype(dtype, copy=False), n.astype(dtype, copy=False)
     free_items, free_theta = _free(options, k.shape)
     at = cells_pass(k, n, state, dtype)
     at_least = MIN_ITERATIONS if options.start is None else MIN_WARM
@@ -171,7 +179,11 @@ def _first_stage(k: Array, n: Array, state: State, options: Options) -> tuple[St
             new, at = moved.standardised(m, s), at.standardised(m, s)
             if iteration > 1 or options.start is not None:
                 new = replace(new, hyper=_empirical_bayes(new, at))
+        if iteration > 1 or options.start is not None:
+            new = _updated_link(new, at)
         settled = iteration >= at_least and _settled(state, moved, new)
+        if options.start is not None and not options.anchored:
+            settled = settled or _hardly_moved(state, new)
         state = new
         if settled:
             return state, iteration, True
@@ -184,7 +196,30 @@ def _largest(x: Floats) -> float:
 
 def _settled(old: State, _moved: State, new: State) -> bool:
     """Whether one iteration, its standardising included, changed nothing that matters."""
+    one, two = old.link, new.link
+    if one is not None and two is not None:
+        moves = (two.alpha - one.alpha, two.beta - one.beta, two.tau - one.tau)
+        if max(map(abs, moves)) >= _LINK_MOVE:
+            return False
     return _largest(new.theta - old.theta) < 2e-3 and _largest(new.lam - old.lam) < 5e-3
+
+
+def _hardly_moved(old: State, new: State) -> bool:
+    """Whether a refit's priors stay as they were: the rest is for the polish, which is quadratic.
+
+    θ and the items of a refit move at first by what the new answers say, whatever the priors do; to
+    iterate until they rest would be to polish by Fisher's steps.
+    """
+    one, two = old.hyper, new.hyper
+    moves = (
+        two.mu_a - one.mu_a, two.sigma_a - one.sigma_a,
+        (two.mu_d - one.mu_d) / one.sigma_d, (two.sigma_d - one.sigma_d) / one.sigma_d,
+    )  # fmt: skip
+    return (
+        new.link is None
+        and max(map(abs, moves)) < _HYPER_MOVE
+        and _largest(new.theta - old.theta) < _NEAR
+    )
 
 
 def _guarded(
@@ -229,10 +264,8 @@ def _move_population(state: State, at: Pass, free: Mask) -> State:
 
 def _empirical_bayes(state: State, at: Pass) -> Hyper:
     """Update of the hyperparameters: moments of the modes plus what the items leave open."""
-    h, a = state.hyper, state.a
-    h11 = a * a * at.w2 + h.sigma_a**-2
-    h12 = a * at.w1
-    h22 = at.w0 + h.sigma_d**-2
+    h = state.hyper
+    h11, h12, h22 = _blocks(state, at)
     left_a = 1 / (h11 - h12**2 / h22)
     left_d = 1 / (h22 - h12**2 / h11)
 
@@ -250,6 +283,28 @@ def _empirical_bayes(state: State, at: Pass) -> Hyper:
         mu_d=mu_d,
         sigma_d=float(np.clip(sigma_d, 0.3, 5)),
     )
+
+
+def _blocks(state: State, at: Pass) -> tuple[Floats, Floats, Floats]:
+    """Fisher information of each item's (λ, d) in its answers and priors."""
+    h, a = state.hyper, state.a
+    return a * a * at.w2 + h.sigma_a**-2, a * at.w1, at.w0 + h.sigma_d**-2
+
+
+def _updated_link(state: State, at: Pass) -> State:
+    """Estimate the line through the minutes anew, given the models."""
+    link = state.link
+    if link is None:
+        return state
+    a, h11, h12, h22 = (x[link.rows] for x in (state.a, *_blocks(state, at)))
+    _, of_lam, of_d = gradient(replace(state, link=None), at)
+    b, g1, g2 = -state.d[link.rows] / a, of_lam[link.rows], of_d[link.rows]
+    det = h11 * h22 - h12**2
+    var_b = (b * b * h22 - 2 * b / a * h12 + h11 / a**2) / det
+    # What the answers alone say: b after a Newton step without the minutes. (Taking their pull off
+    # instead multiplies by β² var_b/τ² whatever is left to the maximum.)
+    alone = b - (b * (h22 * g1 - h12 * g2) + (h11 * g2 - h12 * g1) / a) / det
+    return replace(state, link=link.updated(alone, var_b))
 
 
 def _prior_gauge(state: State) -> tuple[float, float]:
@@ -283,17 +338,19 @@ def _polish(
     if not options.anchored:
         state = state.standardised(*_prior_gauge(state))
     # The gradient is summed in float64; a large fit keeps its Hessian's cells in float32.
-    store: Any = np.float64 if k.size < _FLOAT64_POLISH else np.float32
-    solver: Any = np.float64 if k.size < _FLOAT64_CELLS else np.float32
+    store: Any = np.float64 if k.size < _FLOAT64_CELLS else np.float32
     at = cells_pass(k, n, state, np.float64, keep_e=True, store=store)
     decrement, done, steps = np.inf, False, 0
     system = arrow(state, at, free_items, free_theta)
+    used = system
     while not done and steps < POLISH_CAP:
         g = _masked(gradient(state, at), free_items, free_theta)
-        step = solve(system, g, solver, options.direct_limit)
+        if options.start is None or decrement > _CHORD:
+            used = system
+        step = solve(used, g, store, options.direct_limit)
         if step is None:
             fisher = arrow(state, at, free_items, free_theta, pure_fisher=True)
-            step = solve(fisher, g, solver, options.direct_limit)
+            step = solve(fisher, g, store, options.direct_limit)
             if step is None:
                 break
         steps += 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import blas, cho_solve, solve_triangular
 
 from irt.data import Floats
 from irt.joint import JointResult
@@ -142,15 +142,16 @@ class ThetaSide:
     def variances(self) -> Errors:
         """Give the variances in the engine's gauge."""
         system, (size, width) = self.system, self.system.w.shape
-        lower = np.asfortranarray(self.lower, dtype=self.dtype)
         inverse = solve_triangular(
             self.lower, np.eye(width), lower=True, overwrite_b=True, check_finite=False
         )
         theta = np.einsum("ij,ij->j", inverse, inverse) * system.free_theta
+        # By the inverse, which is at hand: TRMM takes half the time of a triangular solve.
+        inverse = np.asfortranarray(inverse, dtype=self.dtype)
+        times = blas.strmm if self.dtype is np.float32 else blas.dtrmm
         m = np.empty((3, size))
-        for rows in chunks(size, 2 * width, _CHUNK):
-            x = system.white_rows(rows, self.dtype)
-            y = solve_triangular(lower, x.T, lower=True, overwrite_b=True, check_finite=False)
+        for rows, x in system.white_rows(self.dtype):
+            y = times(1.0, inverse, x.T, lower=1, overwrite_b=1)
             u, v = y[:, : len(x) // 2], y[:, len(x) // 2 :]
             for row, (left, right) in enumerate(((u, u), (u, v), (v, v))):
                 m[row, rows] = np.einsum("ij,ij->j", left, right)

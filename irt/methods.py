@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from irt._joint_link import JointLink
 from irt.data import DataError, Floats, Mask, Responses
 from irt.joint import Options, cold_start, fit_joint
 from irt.laplace import Covariance, Draws, covariance, projected, standard_draws
 from irt.model import Hyper, State
 from irt.sandwich import sandwich
-from irt.score import mode
+from irt.score import mode, shifted
 
 LEAST_SD = 1e-6
 """Spread of abilities, in the engine's unit, below which they are rounding: 0.05 is seen for noise."""
@@ -36,11 +37,17 @@ class Request:
         Items that keep their parameters.
     anchor_hyper : Hyper, optional
         Priors of the other items then.
+    minutes : mapping of item to human minutes
+        What level "joint" of the link takes into the likelihood; empty: nothing.
+    c : array, shape (I,), optional
+        Lower asymptotes of the items; method mml takes them.
     """
 
     warm: Warm | None = None
     anchors: Mapping[Hashable, tuple[float, float]] = field(default_factory=dict)
     anchor_hyper: Hyper | None = None
+    minutes: Mapping[Hashable, float] = field(default_factory=dict)
+    c: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,14 @@ class Estimate:
         n and a generator to joint draws.
     cov_theta : callable, optional
         Gives the covariance of θ, shape (P, P), in the fixed gauge.
+    link : JointLink, optional
+        The line through the minutes, in the reported gauge, where they were part of the fit.
+    c : array, shape (I,), optional
+        Lower asymptotes, where the model has them.
+    thresholds, se_thresholds : arrays, shape (I, levels − 1), optional
+        Of the graded model, in the reported gauge.
+    seed : int, optional
+        Of a method that draws.
     """
 
     theta: Floats
@@ -112,6 +127,11 @@ class Estimate:
     start: State
     draw: Callable[[int, np.random.Generator], Draws] | None = None
     cov_theta: Callable[[], Floats] | None = None
+    link: JointLink | None = None
+    c: Floats | None = None
+    thresholds: Floats | None = None
+    se_thresholds: Floats | None = None
+    seed: int | None = None
 
 
 Method = Callable[[Responses, Request], Estimate]
@@ -173,7 +193,7 @@ def joint(responses: Responses, request: Request) -> Estimate:
         standard.theta, np.sqrt(errors.theta), standard.a, standard.d,
         errors.lam, errors.d, errors.lam_d, state.hyper, m, s, result.at.log_lik,
         result.converged, result.iterations, result.decrement, result.max_grad, ok,
-        result.system.fisher, notes, state, result.first, draw, cov_theta,
+        result.system.fisher, notes, state, result.first, draw, cov_theta, standard.link,
     )  # fmt: skip
 
 
@@ -185,18 +205,37 @@ def _in_gauge(cov: Floats, t: Floats) -> Floats:
 
 
 def _options(responses: Responses, request: Request) -> Options:
+    link = _joint_link(responses, request)
     if request.anchors:
-        return _anchored(responses, request)
-    return Options(start=None if request.warm is None else _warm(responses, request.warm))
+        return replace(_anchored(responses, request), link=link)
+    start = None if request.warm is None else _warm(responses, request.warm)
+    return Options(start=start, link=link)
+
+
+def _joint_link(responses: Responses, request: Request) -> JointLink | None:
+    if not request.minutes:
+        return None
+    if responses.fractional:
+        raise DataError("link='joint' takes counts: with fractional scores use link='weighted'")
+    rows = np.array([i for i, key in enumerate(responses.items) if key in request.minutes])
+    minutes = np.array([request.minutes[responses.items[i]] for i in rows], dtype=np.float64)
+    return JointLink.start(rows, minutes)
 
 
 def _warm(responses: Responses, warm: Warm) -> State:
     """Start where the last fit ended; new models are scored on it, new items start cold."""
-    cold = cold_start(responses.k, responses.n)
     old, hyper = warm.state, warm.state.hyper
-    theta = _by_name(responses.models, warm.models, old.theta, np.full(len(cold.theta), np.nan))
-    lam = _by_name(responses.items, warm.items, old.lam, np.full(len(cold.lam), hyper.mu_a))
-    d = _by_name(responses.items, warm.items, old.d, cold.d)
+    theta, lam, d = (
+        _by_name(names, known, values)
+        for names, known, values in (
+            (responses.models, warm.models, old.theta),
+            (responses.items, warm.items, old.lam),
+            (responses.items, warm.items, old.d),
+        )
+    )
+    new = np.isnan(lam)
+    if new.any():
+        lam[new], d[new] = hyper.mu_a, cold_start(responses.k[new], responses.n[new]).d
     new = np.isnan(theta)
     if new.any():
         k, n = responses.k[:, new], responses.n[:, new]
@@ -204,14 +243,13 @@ def _warm(responses: Responses, warm: Warm) -> State:
     return State(theta, lam, d, hyper)
 
 
-def _by_name(
-    names: tuple[Hashable, ...], known: tuple[Hashable, ...], values: Floats, otherwise: Floats
-) -> Floats:
+def _by_name(names: tuple[Hashable, ...], known: tuple[Hashable, ...], values: Floats) -> Floats:
+    """Give each name its value; NaN where it is new."""
     if names == known:
         return values.copy()
     place = {name: row for row, name in enumerate(known)}
     rows = np.array([place.get(name, -1) for name in names], dtype=np.intp)
-    return np.where(rows >= 0, values[rows], otherwise)
+    return np.where(rows >= 0, values[rows], np.nan)
 
 
 def _anchored(responses: Responses, request: Request) -> Options:
@@ -254,6 +292,7 @@ def mml_method(responses: Responses, request: Request) -> Estimate:
     responses : Responses
         Counts; no anchors.
     request : Request
+        Its lower asymptotes are the items'.
 
     Returns
     -------
@@ -265,11 +304,13 @@ def mml_method(responses: Responses, request: Request) -> Estimate:
     DataError
         For fractional scores or anchors, which this method does not take.
     """
+    from irt._nodes import log_likelihood
     from irt.mml import mml
 
     if responses.fractional or request.anchors:
         raise DataError("mml takes no fractional scores and no anchors: use method='joint'")
-    found = mml(responses.k, responses.n, prior="empirical")
+    c = request.c
+    found = mml(responses.k, responses.n, c=c, prior="empirical")
     prior = found.prior
     hyper = Hyper()
     if prior is not None:
@@ -278,15 +319,18 @@ def mml_method(responses: Responses, request: Request) -> Estimate:
     m, s = mean_and_sd(found.theta)
     standard = state.standardised(m, s)
     var_lam, cov = found.cov[:, 0, 0] / found.a**2, found.cov[:, 0, 1] / found.a
-    shift = found.a * m  # d' = d + a m
+    var_d, cov = shifted(var_lam, cov, found.cov[:, 1, 1], found.a * m)
     z = found.a[:, None] * found.theta + found.d[:, None]
-    log_lik = float(np.sum(responses.k * z - responses.n * np.logaddexp(0, z)))
+    log_lik = log_likelihood(responses.k, responses.n, z, None if c is None else c[:, None])
+    se_theta = found.sd / s
+
+    def cov_theta() -> Floats:
+        return np.diag(se_theta**2)  # the items as known: given them, abilities are independent
+
     return Estimate(
-        standard.theta, found.sd / s, standard.a, standard.d,
-        var_lam, found.cov[:, 1, 1] + 2 * shift * cov + shift**2 * var_lam, cov + shift * var_lam,
-        hyper, m, s, log_lik, found.converged, found.iterations, found.max_change, float("nan"),
+        standard.theta, se_theta, standard.a, standard.d, var_lam, var_d, cov, hyper, m, s, log_lik, found.converged, found.iterations, found.max_change, float("nan"),
         bool(np.isfinite(found.cov).all()), np.zeros(len(found.a), dtype=bool), found.notes, state,
-        standard,
+        standard, cov_theta=cov_theta, c=c,
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irt.data import DataError, _columns, _plain
+from irt._table import _columns, _plain
+from irt.data import DataError
 
 BUCKETS = (15.0, 60.0, 240.0)  # upper ends, in minutes; the last bucket is open
 

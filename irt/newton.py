@@ -8,7 +8,8 @@ large.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from scipy.linalg import blas, cho_solve, cholesky
 from irt.data import Floats, Mask
 from irt.model import Array, Pass, State, Step, chunks
 
-_CHUNK_SYRK = 1 << 21
+_CHUNK = 1 << 17  # rows that stay in the cache between being made and being multiplied
+_LEAST_RANK = 512  # of an update by SYRK, or the time goes into reading the complement again
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Arrow:
     free_items: Mask
     free_theta: Mask
     fisher: Mask
+    _factors: dict[Any, Floats | None] = field(default_factory=dict, repr=False)
 
     def apply(self, x: Floats) -> tuple[Floats, Floats]:
         """Multiply θ-side vectors by the cross terms.
@@ -102,13 +105,23 @@ class Arrow:
         """Apply the inverse of the items' blocks to item-side vectors (I, m)."""
         return self.unwhiten(*self.whiten(y1, y2))
 
-    def white_rows(self, rows: slice, dtype: Any) -> Array:
-        """Give U over V, the whitened cross terms of some items, shape (2 × items, P)."""
-        w = self.w[rows]
-        count = len(w)
-        free = self.free_items[rows]
-        x = np.empty((2 * count, w.shape[1]), dtype=dtype)
-        u, v = x[:count], x[count:]
+    def white_rows(self, dtype: Any) -> Iterator[tuple[slice, Array]]:
+        """Give U over V, the whitened cross terms, shape (2 × items, P), some items at a time.
+
+        What is given lies in one workspace: it holds until the next is asked for.
+        """
+        size, width = self.w.shape
+        work: Array | None = None
+        for rows in chunks(size, 2 * width, max(_CHUNK, _LEAST_RANK * width)):
+            count = rows.stop - rows.start
+            if work is None:
+                work = np.empty((2 * count, width), dtype=dtype)
+            x = work[: 2 * count]
+            self._white(rows, x[:count], x[count:])
+            yield rows, x
+
+    def _white(self, rows: slice, u: Array, v: Array) -> None:
+        w, free, dtype = self.w[rows], self.free_items[rows], u.dtype
         a, l11 = self.a[rows], self.l11[rows]
         np.multiply(w, (self.theta * self.free_theta).astype(dtype), out=u)
         if self.e is None:
@@ -121,19 +134,23 @@ class Arrow:
         if not self.free_theta.all():
             v *= self.free_theta
         v -= u * (self.l21[rows] / self.l22[rows]).astype(dtype)[:, None]
-        return x
 
     def schur_theta(self, dtype: Any) -> Floats:
         """S = diag(D) − UᵀU − VᵀV, shape (P, P); only the lower triangle is right."""
-        size, width = self.w.shape
+        width = self.w.shape[1]
         s = np.zeros((width, width), dtype=dtype, order="F")
         syrk = blas.ssyrk if dtype is np.float32 else blas.dsyrk
-        for rows in chunks(size, 2 * width, _CHUNK_SYRK):
-            x = self.white_rows(rows, dtype)
+        for _, x in self.white_rows(dtype):
             s = syrk(-1.0, x.T, beta=1.0, c=s, lower=1, overwrite_c=1)
         full = s.astype(np.float64)
         full[np.diag_indices(width)] += np.where(self.free_theta, self.diagonal, 1.0)
         return full
+
+    def factor_theta(self, dtype: Any) -> Floats | None:
+        """Cholesky factor of S (None if there is none), kept for a later step with this system."""
+        if dtype not in self._factors:
+            self._factors[dtype] = factor(self.schur_theta(dtype))
+        return self._factors[dtype]
 
     def cross_columns(self, columns: slice) -> Floats:
         """Give c1 over c2 for some models, shape (2 I, models), frozen parts zero."""
@@ -149,7 +166,7 @@ class Arrow:
         """T = H − C D⁻¹ Cᵀ, shape (2 I, 2 I), the λ rows first; only the lower triangle is right."""
         size, width = self.w.shape
         t = np.zeros((2 * size, 2 * size), order="F")
-        for columns in chunks(width, 2 * size, _CHUNK_SYRK):
+        for columns in chunks(width, 2 * size, max(_CHUNK, _LEAST_RANK * 2 * size)):
             x = self.cross_columns(columns) / np.sqrt(self.diagonal[columns])
             t = blas.dsyrk(-1.0, x, beta=1.0, c=t, lower=1, overwrite_c=1)
         index = np.arange(size)
@@ -189,12 +206,17 @@ def arrow(
     h22 = at.w0 + h.sigma_d**-2
     fisher = np.zeros(len(a), dtype=bool)
     e = None if pure_fisher else at.e
-    observed = h11 - a * at.e1
+    observed, observed12 = h11 - a * at.e1, h12
     if e is None and not pure_fisher:
         h11 = np.maximum(h11, observed)
-    elif e is not None:
-        fisher = ~((observed > 0) & (observed * h22 > h12 * h12))
-        h11 = np.where(fisher, h11, observed)
+    if state.link is not None:
+        safe = state.link.curvature(state.lam, state.d, observed=False)
+        whole = state.link.curvature(state.lam, state.d, observed=True)
+        observed, observed12 = observed + whole[0], h12 + whole[1]
+        h11, h12, h22 = h11 + safe[0], h12 + safe[1], h22 + safe[2]
+    if e is not None:
+        fisher = ~((observed > 0) & (observed * h22 > observed12 * observed12))
+        h11, h12 = np.where(fisher, h11, observed), np.where(fisher, h12, observed12)
     l11 = np.sqrt(h11)
     l21 = h12 / l11
     return Arrow(
@@ -250,7 +272,7 @@ def solve(system: Arrow, g: Step, dtype: Any, direct_limit: int) -> Step | None:
     y1, y2 = system.solve_items(g_items[0][:, None], g_items[1][:, None])
     r = g_theta - system.apply_t(y1, y2)[:, 0]
     if width <= direct_limit:
-        lower = factor(system.schur_theta(dtype))
+        lower = system.factor_theta(dtype)
         step = None if lower is None else cho_solve((lower, True), r, check_finite=False)
     else:
         step = _conjugate_gradients(system, r)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from irt import _pyro_run as run
+from irt._nodes import log_likelihood
 from irt._white import White, white_model, whiten
 from irt.data import DataError, Floats, Responses
 from irt.joint import JointResult, fit_joint
@@ -254,7 +255,7 @@ def svi(
     gain = abs(float(elbo[-run.WINDOW :].mean() - elbo[-2 * run.WINDOW : -run.WINDOW].mean()))
     return SviEstimate(
         **record, converged=settled and result.converged, iterations=len(elbo), decrement=gain,
-        notes=(note,), draw=draw, elbo=elbo,
+        notes=(note,), draw=draw, elbo=elbo, seed=seed,
     )  # fmt: skip
 
 
@@ -306,7 +307,7 @@ def nuts(
     runs = [
         run.chain(target, size, seed + 7919 * number, warmup, draws) for number in range(chains)
     ]
-    return _gather(responses, result, whiten(result), runs)
+    return replace(_gather(responses, result, whiten(result), runs), seed=seed)
 
 
 def _accepted(method: str, responses: Responses, request: Request | None) -> Observed:
@@ -380,7 +381,7 @@ def _record(
     var_log_a, var_d = lam.var(axis=0, ddof=1), draws.d.var(axis=0, ddof=1)
     cov = np.einsum("ni,ni->i", lam - lam.mean(axis=0), draws.d - draws.d.mean(axis=0))
     z = standard.a[:, None] * standard.theta + standard.d[:, None]
-    log_lik = float(np.sum(responses.k * z - responses.n * np.logaddexp(0, z)))
+    log_lik = log_likelihood(responses.k, responses.n, z)
     m, s = gauge
     return {
         "theta": standard.theta, "se_theta": draws.theta.std(axis=0, ddof=1),

@@ -99,12 +99,24 @@ def _csv(file: Path, scores: Scores) -> Responses:
     if len(header) < 2:
         raise DataError("neither a long table (model, item, k) nor a wide one (model, items ...)")
     names: list[Hashable] = [row[0] for row in body]
-    try:
-        cells = [[float(cell) if cell.strip() else np.nan for cell in row[1:]] for row in body]
-    except ValueError as error:
-        raise DataError(f"a cell is not a number ({error})") from None
+    cells = [[_cell(text, number) for text in row[1:]] for number, row in enumerate(body, 2)]
     matrix = np.array(cells, dtype=np.float64).reshape(len(body), len(header) - 1)
     return Responses.from_matrix(matrix, models=names, items=header[1:], scores=scores)
+
+
+def _cell(text: str, line: int) -> float:
+    """Read a cell of a wide table; only an empty one was not tried."""
+    if not text.strip():
+        return float("nan")
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if np.isnan(value):
+        raise DataError(
+            f"a cell is not a number: {text!r} in line {line}; leave a cell empty that was not tried"
+        )
+    return value
 
 
 def _parquet(file: Path, scores: Scores) -> Responses:

@@ -116,7 +116,7 @@ def sandwich(result: JointResult) -> Sandwich:
     b1, b2 = system.solve_items(r1, r2)
     cov_lam = b1 @ inverse - n1 @ cov_theta
     cov_d = b2 @ inverse - n2 @ cov_theta
-    own = _blocks(system, j11[:, 0], j12[:, 0], j22[:, 0])
+    own = item_blocks(system, j11[:, 0], j12[:, 0], j22[:, 0])
     n1_c, n2_c = n1 @ inverse, n2 @ inverse
 
     def total(block: Floats, x: Floats, y: Floats, n_x: Floats, n_y: Floats, n_xc: Floats,
@@ -136,8 +136,22 @@ def sandwich(result: JointResult) -> Sandwich:
     return Sandwich(system, cov_theta, cov_lam, cov_d, errors, result, inverse)
 
 
-def _blocks(system: Arrow, j11: Floats, j12: Floats, j22: Floats) -> tuple[Floats, Floats, Floats]:
-    """H⁻¹ J H⁻¹ of each item: var λ, var d and their covariance."""
+def item_blocks(
+    system: Arrow, j11: Floats, j12: Floats, j22: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Compute H⁻¹ J H⁻¹ of each item, the abilities known.
+
+    Parameters
+    ----------
+    system : Arrow
+        With the items' H.
+    j11, j12, j22 : arrays, shape (I,)
+        The items' J.
+
+    Returns
+    -------
+    var_lam, var_d, cov : arrays, shape (I,)
+    """
     det = system.h11 * system.h22 - system.h12**2
     i11, i12, i22 = system.h22 / det, -system.h12 / det, system.h11 / det
     i11, i12, i22 = (x * system.free_items for x in (i11, i12, i22))

@@ -1,4 +1,4 @@
-"""Scoring on an existing bank: new models with the items fixed, new items with the models fixed."""
+"""Scoring on an existing bank: new models with the items fixed. New items: see `irt.new_items`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from irt._cells import sigmoid
+from irt._nodes import log_terms, score_and_weight
 from irt.data import Floats
-from irt.joint import Options, fit_joint
-from irt.model import Hyper, State
 
 _GRID = np.linspace(-6.0, 6.0, 31)
 _GRID_CELLS = 1 << 21
@@ -49,22 +49,26 @@ class Scores:
         return to_dicts(self)
 
 
-def to_dicts(record: Any) -> list[dict[str, Any]]:
+def to_dicts(record: Any, last: str | None = None) -> list[dict[str, Any]]:
     """Turn a record of equally long columns into one mapping a row.
 
     Parameters
     ----------
     record : dataclass
         Tuples and arrays, all of one length.
+    last : str, optional
+        The last field that is such a column; the fields after it are no part of the table.
 
     Returns
     -------
     list of dict
         Plain Python values.
     """
+    names = list(vars(record))
+    names = names if last is None else names[: names.index(last) + 1]
     columns = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(record).items()
+        for name, value in ((name, getattr(record, name)) for name in names)
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -78,6 +82,8 @@ def score_models(
     mean: float = 0.0,
     sd: float = 1.0,
     models: tuple[Hashable, ...] | None = None,
+    c: Floats | None = None,
+    fractional: bool = False,
 ) -> Scores:
     """Estimate the ability of models whose items are known, all models at once.
 
@@ -94,6 +100,11 @@ def score_models(
         The population.
     models : tuple, optional
         Names, shape (M,).
+    c : array, shape (I,), optional
+        Lower asymptotes.
+    fractional : bool
+        Scores that are no counts: errors by the sandwich, √J/H with J = Σ a² e² and the prior's
+        precision; the posterior's SD in the same ratio.
 
     Returns
     -------
@@ -111,19 +122,35 @@ def score_models(
     if k.shape[1] == 1:  # a single model: its own items only
         asked = n[:, 0] > 0
         k, n, a, d = k[asked], n[asked], a[asked], d[asked]
-    theta, information = mode(k, n, a, d, mean=mean, sd=sd)
+        c = None if c is None else c[asked]
+    theta, information = mode(k, n, a, d, mean=mean, sd=sd, c=c)
     se = 1 / np.sqrt(information)
-    wle, wle_information = _warm(k, n, a, d, theta)
+    wle, wle_information = _warm(k, n, a, d, theta, c)
     # Without an answer the likelihood says nothing, and neither does its estimate.
     silent = n_items == 0
     wle[silent], wle_information[silent] = np.nan, np.nan
-    eap, eap_sd = _eap(a @ k, n, a, d, theta, se, mean, sd)
-    return Scores(names, theta, se, eap, eap_sd, wle, 1 / np.sqrt(wle_information), n_items)
+    eap, eap_sd = _eap(k, n, a, d, theta, se, mean, sd, c)
+    wle_se = 1 / np.sqrt(wle_information)
+    if fractional:
+        ratio = se * np.sqrt(_squared_score(k, n, a, d, theta, c) + sd**-2)
+        se, eap_sd = se * ratio, eap_sd * ratio
+        wle_se = wle_se**2 * np.sqrt(_squared_score(k, n, a, d, wle, c))
+    return Scores(names, theta, se, eap, eap_sd, wle, wle_se, n_items)
+
+
+def _squared_score(
+    k: Floats, n: Floats, a: Floats, d: Floats, theta: Floats, c: Floats | None
+) -> Floats:
+    """Σ of the squared scores of the cells by θ, shape (M,)."""
+    z = np.multiply.outer(a, theta) + d[:, None]
+    e, _ = score_and_weight(k, n, z, None if c is None else c[:, None])
+    return np.asarray((a * a) @ (e * e))
 
 
 def mode(
-    k: Floats, n: Floats, a: Floats, d: Floats, *, mean: float = 0.0, sd: float = 1.0
-) -> tuple[Floats, Floats]:
+    k: Floats, n: Floats, a: Floats, d: Floats, *, mean: float = 0.0, sd: float = 1.0,
+    c: Floats | None = None,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Mode of the posterior of θ for known items.
 
     Parameters
@@ -132,12 +159,16 @@ def mode(
     a, d : arrays, shape (I,)
     mean, sd : float
         The population.
+    c : array, shape (I,), optional
+        Lower asymptotes: the posterior may then have several modes, and the highest is looked for.
 
     Returns
     -------
     theta, information : arrays, shape (M,)
         The prior's share of the information included.
     """
+    if c is not None:
+        return _mode_guessing(k, n, a, d, c, mean, sd)
     right = a @ k
 
     def slope(theta: Floats) -> tuple[Floats, Floats]:
@@ -150,9 +181,37 @@ def mode(
     return _roots(slope, np.full(k.shape[1], mean))
 
 
-def _warm(k: Floats, n: Floats, a: Floats, d: Floats, start: Floats) -> tuple[Floats, Floats]:
+def _mode_guessing(
+    k: Floats, n: Floats, a: Floats, d: Floats, c: Floats, mean: float, sd: float
+) -> tuple[Floats, Floats]:
+    x = mean + sd * np.linspace(-6, 6, 121)
+    g, h = log_terms(np.multiply.outer(a, x) + d[:, None], c[:, None])
+    height = k.T @ g + n.T @ h - 0.5 * ((x - mean) / sd) ** 2
+
+    def slope(theta: Floats) -> tuple[Floats, Floats]:
+        e, w = score_and_weight(k, n, np.multiply.outer(a, theta) + d[:, None], c[:, None])
+        return a @ e - (theta - mean) / sd**2, (a * a) @ w + sd**-2
+
+    return _roots(slope, x[np.argmax(height, axis=1)])
+
+
+def _warm(
+    k: Floats, n: Floats, a: Floats, d: Floats, start: Floats, c: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Warm's weighted likelihood estimate and its information."""
     right = a @ k
+
+    def guessing(theta: Floats) -> tuple[Floats, Floats]:
+        assert c is not None
+        z = np.multiply.outer(a, theta) + d[:, None]
+        e, w = score_and_weight(k, n, z, c[:, None])
+        information = np.maximum((a * a) @ w, 1e-300)
+        # J = Σ n P′P″/(PQ); P″/P′ = a(1 − 2σ)
+        j = (a**3) @ (w * (1 - 2 * sigmoid(z)))
+        return a @ e + j / (2 * information), information
+
+    if c is not None:
+        return _roots(guessing, start)
 
     def slope(theta: Floats) -> tuple[Floats, Floats]:
         p = _probabilities(a, d, theta)
@@ -193,19 +252,27 @@ def _roots(
 
 
 def _eap(
-    right: Floats, n: Floats, a: Floats, d: Floats, mode: Floats, se: Floats, mean: float, sd: float
-) -> tuple[Floats, Floats]:
+    k: Floats, n: Floats, a: Floats, d: Floats, mode: Floats, se: Floats, mean: float, sd: float,
+    c: Floats | None,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Posterior mean and SD on 31 points over the mode ± 6 of its SDs."""
+    right = a @ k
     out = np.empty((2, len(mode)))
     width = max(1, _GRID_CELLS // max(1, len(a) * len(_GRID)))
     for start in range(0, len(mode), width):
         part = slice(start, start + width)
         x = mode[part, None] + se[part, None] * _GRID
         z = np.multiply.outer(a, x) + d[:, None, None]
-        q = np.exp(np.minimum(z, 700.0), out=z)
-        q += 1
-        softplus = np.einsum("ij,ijq->jq", n[:, part], np.log(q, out=q))
-        log_post = right[part, None] * x - softplus - 0.5 * ((x - mean) / sd) ** 2
+        log_post = -0.5 * ((x - mean) / sd) ** 2
+        if c is None:
+            q = np.exp(np.minimum(z, 700.0), out=z)
+            q += 1
+            softplus = np.einsum("ij,ijq->jq", n[:, part], np.log(q, out=q))
+            log_post += right[part, None] * x - softplus
+        else:
+            g, h = log_terms(z, c[:, None, None])
+            log_post += np.einsum("ij,ijq->jq", k[:, part], g)
+            log_post += np.einsum("ij,ijq->jq", n[:, part], h)
         weight = np.exp(log_post - log_post.max(axis=1, keepdims=True))
         weight /= weight.sum(axis=1, keepdims=True)
         out[0, part] = (weight * x).sum(axis=1)
@@ -213,101 +280,21 @@ def _eap(
     return out[0], out[1]
 
 
-@dataclass(frozen=True)
-class ItemScores:
-    """Parameters of new items on a bank's scale.
+def shifted(var_lam: Floats, cov: Floats, var_d: Floats, shift: Floats) -> tuple[Floats, Floats]:
+    """Covariance of (log a, d + shift) where the shift is a m: θ has another zero.
 
     Parameters
     ----------
-    item : tuple
-        Keys, shape (I,).
-    a, b, d : arrays, shape (I,)
-        Discrimination, difficulty −d/a, intercept.
-    se_log_a, se_b, se_d : arrays, shape (I,)
-        Standard errors, those of the models' abilities carried through where they were given.
-    n_models : array of int, shape (I,)
-        Models that answered.
-    converged : tuple of bool
-        The same value for each item: they are solved together.
-    """
-
-    item: tuple[Hashable, ...]
-    a: Floats
-    b: Floats
-    d: Floats
-    se_log_a: Floats
-    se_b: Floats
-    se_d: Floats
-    n_models: Any
-    converged: tuple[bool, ...]
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """One mapping an item."""
-        return to_dicts(self)
-
-
-def score_items(
-    k: Floats,
-    n: Floats,
-    theta: Floats,
-    hyper: Hyper | None = None,
-    *,
-    m: float = 0.0,
-    s: float = 1.0,
-    cov_theta: Floats | None = None,
-    items: tuple[Hashable, ...] | None = None,
-) -> ItemScores:
-    """Estimate items whose models are known, all items in one two-parameter Newton.
-
-    Parameters
-    ----------
-    k, n : arrays, shape (I, P)
-        Successes and attempts.
-    theta : array, shape (P,)
-        Abilities in the gauge of the priors.
-    hyper : Hyper, optional
-        Priors of log a and d.
-    m, s : float
-        The result is given for the abilities (θ − m)/s.
-    cov_theta : array, shape (P, P), optional
-        Covariance of those; adds N Cov Nᵀ to each item's H⁻¹, N = H⁻¹c being how the item follows
-        the abilities (the Schur form of the joint fit).
-    items : tuple, optional
-        Keys.
+    var_lam, cov, var_d : arrays, shape (I,)
+        Of (log a, d).
+    shift : array, shape (I,)
+        a m, which follows a.
 
     Returns
     -------
-    ItemScores
+    var_d, cov : arrays, shape (I,)
     """
-    size, width = k.shape
-    rate = (k.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1)
-    hyper = hyper or Hyper()
-    start = State(theta, np.full(size, hyper.mu_a), np.log(rate / (1 - rate)), hyper)
-    options = Options(start=start, frozen_theta=np.ones(width, dtype=bool), dtype=np.float64)
-    result = fit_joint(k, n, options)
-    state, system = result.state, result.system
-    det = system.h11 * system.h22 - system.h12**2
-    var_lam, cov, var_d = system.h22 / det, -system.h12 / det, system.h11 / det
-    a = state.a
-    # d' = d + a m: the same items where θ has another zero.
-    var_d = var_d + 2 * a * m * cov + (a * m) ** 2 * var_lam
-    cov = cov + a * m * var_lam
-    a, d = a * s, state.d + a * m
-    if cov_theta is not None:
-        t, w, e = (theta - m) / s, result.at.w, result.at.e
-        c1 = a[:, None] ** 2 * w * t - (a[:, None] * e if e is not None else 0.0)
-        c2 = a[:, None] * w
-        first = var_lam[:, None] * c1 + cov[:, None] * c2
-        second = cov[:, None] * c1 + var_d[:, None] * c2
-        first_c = first @ cov_theta
-        var_lam = var_lam + np.einsum("ij,ij->i", first_c, first)
-        cov = cov + np.einsum("ij,ij->i", first_c, second)
-        var_d = var_d + np.einsum("ij,ij->i", second @ cov_theta, second)
-    names = tuple(range(size)) if items is None else items
-    return ItemScores(
-        names, a, -d / a, d, np.sqrt(var_lam), se_difficulty(a, d, var_lam, var_d, cov),
-        np.sqrt(var_d), np.count_nonzero(n, axis=1), (result.converged,) * size,
-    )  # fmt: skip
+    return var_d + 2 * shift * cov + shift**2 * var_lam, cov + shift * var_lam
 
 
 def se_difficulty(a: Floats, d: Floats, var_lam: Floats, var_d: Floats, cov: Floats) -> Floats:

@@ -76,6 +76,7 @@ def find_testlets(
     Returns
     -------
     Testlets
+        Nothing is tested of a graded fit, whose scores have another variance.
 
     Raises
     ------
@@ -85,12 +86,14 @@ def find_testlets(
     from scipy.sparse.csgraph import connected_components
 
     keys = fit.items.item
+    if fit.kind == "grm":
+        return Testlets((), 0, 0)
     if len(keys) > MAX_ITEMS:
         raise ValueError(f"{len(keys)} items: testlets are looked for among {MAX_ITEMS} at most")
     data, p = fit.responses, fit.probabilities()
     seen = (data.n > 0).astype(np.float64)
     shared = seen @ seen.T
-    rho = q3(data.k, data.n, fit.items.a, fit.items.d, fit.models.theta).q3
+    rho = q3(data.k, data.n, fit.items.a, fit.items.d, fit.models.theta, c=fit.estimate.c).q3
     tested = np.triu(shared >= max(least_models, 4), 1) & np.isfinite(rho)
     n_tested = int(tested.sum())
     if n_tested == 0:

@@ -18,7 +18,7 @@ import numpy as np
 from irt.data import DataError, Floats, Mask
 from irt.fitting import Fit
 from irt.horizon import Horizons, horizons
-from irt.link import LEVELS, Link, fit_link
+from irt.link import REGRESSIONS, Link, fit_link, joint_fit
 
 THRESHOLD = 0.163
 
@@ -380,9 +380,33 @@ def link_sensitivity(
     Returns
     -------
     dict
-        Level of the link to its result: how far the choice of the level moves the numbers.
+        Level of the link to its result: how far the choice of the level moves the numbers. Level
+        "joint" is fitted anew, and only there where the fit is one that it can be part of.
     """
     return {
-        level: doubling(fit, fit_link(fit, minutes, level=level), dates, q, n=n, seed=seed)
-        for level in LEVELS
+        level: doubling(one, line, dates, q, n=n, seed=seed)
+        for level, (one, line) in all_levels(fit, minutes).items()
     }
+
+
+def all_levels(fit: Fit, minutes: Any) -> dict[str, tuple[Fit, Link]]:
+    """Link a fit at every level.
+
+    Parameters
+    ----------
+    fit : Fit
+        Without minutes in its likelihood.
+    minutes : mapping of item to minutes, or table
+
+    Returns
+    -------
+    dict
+        Level to the fit and its link: the fit itself, but for level "joint" another one. That level
+        is absent for other methods than "joint", fixed items, and fractional scores.
+    """
+    found = {level: (fit, fit_link(fit, minutes, level=level)) for level in REGRESSIONS}
+    anchored = any("anchor" in flags for flags in fit.items.flags)
+    if fit.method == "joint" and not anchored and not fit.responses.fractional:
+        again = joint_fit(fit, minutes)
+        found["joint"] = (again, fit_link(again, minutes, level="joint"))
+    return found

@@ -17,6 +17,7 @@ import irt
 from irt.adaptive import information
 from irt.bank import PARAMETERISATION, VERSION
 from irt.data import DataError
+from irt.replay import widening
 
 
 def _bank(a, d, *, cost=None, group=None, errors=0.0, mean=0.0, sd=1.0, version="1"):
@@ -65,7 +66,8 @@ def test_information_is_the_expected_curvature_of_the_log_likelihood(theta):
 def test_the_first_items_maximise_expected_log_information():
     """Against adaptive quadrature over the prior, item after item."""
     bank = _random_bank(12, mean=0.2, sd=1.3)
-    chosen = irt.cat(bank, irt.CatRules(batch=4, randomesque=1)).next_batch()
+    rules = irt.CatRules(batch=4, first=4, aim="theta")
+    chosen = irt.cat(bank, rules).next_batch()
 
     def gain(rows):
         def density(x):
@@ -80,10 +82,52 @@ def test_the_first_items_maximise_expected_log_information():
     assert [bank.place[key] for key in chosen] == rows
 
 
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_items_for_the_score_leave_it_the_least_expected_variance(seed):
+    """E[(dS/dθ)² / information] after two answers, against quadrature; S by numerical derivative."""
+    bank = _random_bank(12, seed=seed, mean=0.2, sd=1.3)
+    session = irt.cat(bank, irt.CatRules(batch=3, first=3))
+    session.record(bank.item[0], 1)
+    session.record(bank.item[1], 0)
+
+    def bits(x, rows):
+        p = expit(bank.a[rows] * x + bank.d[rows])
+        return np.sum(bank.a[rows] ** 2 * p * (1 - p))
+
+    def loss(rows):
+        def density(x):
+            z, h = bank.a[:2] * x + bank.d[:2], 1e-4
+            like = norm.pdf(x, 0.2, 1.3) * np.exp(log_expit(z[0]) + log_expit(-z[1]))
+            up, down = (expit(bank.a[2:] * (x + s) + bank.d[2:]).sum() for s in (h, -h))
+            return like * ((up - down) / (2 * h)) ** 2 / (1.3**-2 + bits(x, [0, 1, *rows]))
+
+        return quad(density, -9, 9, epsabs=1e-12)[0]
+
+    rows: list[int] = []
+    for _ in range(3):
+        rows.append(min(set(range(2, 12)) - set(rows), key=lambda row: loss([*rows, row])))
+    assert [bank.place[key] for key in session.next_batch()] == rows
+
+
+def test_answers_that_are_there_are_asked_for_first():
+    """Five items cost nothing: they come first, the most telling of them ahead, then the others."""
+    bank = _random_bank(30, sd=1e-3, mean=0.7)
+    free = {bank.item[row] for row in (2, 9, 11, 20, 25)}
+    session = irt.cat(bank, irt.CatRules(batch=8, first=8), free=free)
+    chosen = session.next_batch()
+    assert set(chosen[:5]) == free
+    p = expit(bank.a * 0.7 + bank.d)
+    bits = bank.a**2 * p * (1 - p)
+    for part in (chosen[:5], chosen[5:]):
+        found = [bits[bank.place[key]] for key in part]
+        assert found == sorted(found, reverse=True)
+
+
 def test_later_items_count_what_is_known_and_the_attempts_that_are_planned():
     """After answers, one of them 3 of 6, against quadrature over the posterior."""
     bank, attempts = _random_bank(12, seed=15), np.array([6] * 4 + [1, 8] * 4)
-    session = irt.cat(bank, irt.CatRules(batch=3, randomesque=1), attempts=attempts)
+    rules = irt.CatRules(batch=3, first=3, aim="theta")
+    session = irt.cat(bank, rules, attempts=attempts)
     k, n = np.array([3, 1, 0]), np.array([6, 1, 1])
     for row in range(3):
         session.record(bank.item[row], k[row], n[row])
@@ -119,7 +163,7 @@ def test_a_batch_is_spread_over_where_ability_may_be():
     """Planted fault: by the information at the prior's mean alone, all of the first four are alike."""
     b = np.array([0.0, 0.0, 0.0, 0.0, -2.0, 2.0])
     bank = _bank(np.full(6, 2.5), -2.5 * b, sd=2.0)
-    chosen = irt.cat(bank, irt.CatRules(randomesque=1)).next_batch()
+    chosen = irt.cat(bank, irt.CatRules(first=4, aim="theta")).next_batch()
     assert {4, 5} < {bank.place[key] for key in chosen}
 
 
@@ -151,7 +195,7 @@ def _replay(session, source, keys):
 def test_it_stops_at_the_number_of_items_and_batches_grow_to_theirs():
     session = irt.cat(_random_bank(100), irt.CatRules(max_items=50))
     asked, sizes = _run(session)
-    assert sizes == [4, 4, 8, 16, 16, 2]
+    assert sizes == [1, 1, 2, 4, 8, 16, 16, 2]
     assert session.stopped == "max_items"
     assert session.n_items == len(asked) == 50
 
@@ -167,7 +211,7 @@ def test_without_a_rule_every_item_is_asked_once():
 
 
 def test_a_batch_that_is_out_is_asked_again_only_for_what_is_missing():
-    session = irt.cat(_random_bank())
+    session = irt.cat(_random_bank(), irt.CatRules(first=4))
     first = session.next_batch()
     session.record(first[1], 1)
     assert session.next_batch() == (first[0], *first[2:])
@@ -217,7 +261,10 @@ def test_exposure_is_shared_among_the_best():
 
 def test_the_seed_decides_and_nothing_else():
     bank = _random_bank()
-    runs = [_run(irt.cat(bank, irt.CatRules(max_items=30, seed=seed)))[0] for seed in (3, 3, 4)]
+    runs = [
+        _run(irt.cat(bank, irt.CatRules(max_items=30, randomesque=3, seed=seed)))[0]
+        for seed in (3, 3, 4)
+    ]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
 
@@ -389,6 +436,41 @@ def test_a_bank_comes_back_from_json_as_it_was(simulate):
     assert asked[0] == asked[1]
 
 
+def test_widening_is_none_where_the_model_is_true_and_found_where_it_is_not(simulate):
+    """Planted fault: every item stands there three times, with the same answers each time."""
+    truth = simulate(41, 48, 120)
+    honest = widening(irt.fit(truth.responses, method="joint"), asked=20)
+    k, n = truth.responses.k, truth.responses.n
+    names = tuple(f"{key}/{copy}" for key in truth.responses.items[:40] for copy in range(3))
+    thrice = irt.Responses(
+        truth.responses.models, names, np.repeat(k[:40], 3, axis=0), np.repeat(n[:40], 3, axis=0)
+    )
+    hanging = widening(irt.fit(thrice, method="joint"), asked=20)
+    # 48 z's: their root mean square has a standard error of a tenth.
+    assert 1 <= honest < 1.3
+    assert hanging > honest + 0.3
+    few = thrice.subset(np.ones(120, dtype=bool), np.arange(48) < 7)
+    assert widening(irt.fit(few, method="joint")) == 1  # too few to leave any out
+
+
+def test_content_hashes_come_back_and_are_of_all_items_or_none(simulate):
+    fit = irt.fit(simulate(31, 20, 40).responses, method="joint")
+    bank = irt.Bank.of(fit, content=dict.fromkeys(fit.items.item[:3], "5ha"))
+    again = irt.Bank.from_dict(json.loads(json.dumps(bank.to_dict())))
+    assert again.content == bank.content == ("5ha",) * 3 + (None,) * 37
+    assert bank.subset(np.arange(40) == 2).content == ("5ha",)
+    assert irt.Bank.of(fit).content == ()
+    with pytest.raises(DataError, match=r"40 items, but columns of \[2, 40\] rows"):
+        dataclasses.replace(bank, content=("a", "b"))
+
+
+def test_a_fit_that_has_not_converged_is_no_bank(simulate):
+    fit = irt.fit(simulate(31, 20, 40).responses, method="joint")
+    object.__setattr__(fit, "verdict", dataclasses.replace(fit.verdict, converged=False))
+    with pytest.raises(DataError, match="has not converged"):
+        irt.Bank.of(fit)
+
+
 def _changed(**fields):
     return {**_random_bank(3).to_dict(), **fields}
 
@@ -405,6 +487,8 @@ def _item(**fields):
         (_changed(version=VERSION + 1),
          f"format version {VERSION + 1}; this program reads up to {VERSION}"),
         (_changed(format="csv"), "no bank of items"),
+        (_changed(widen=0.0), "widens errors by 0"),
+        (_changed(converged=False), "a fit that has not converged"),
         (_changed(parameterisation="d as difficulty"), "parameterisation is 'd as difficulty'"),
         (_changed(items=[]), "a bank without items"),
         (_changed(items=[{"item": "x"}]), "no field 'a'"),
@@ -463,7 +547,7 @@ def test_answers_to_another_version_of_the_task_are_refused():
     [
         ({"batch": 0}, "batch = 0"), ({"first": 0}, "first = 0"), ({"max_items": 0}, "max_items"),
         ({"randomesque": 0}, "randomesque = 0"), ({"seed": -1}, "seed = -1"), ({"se": 0.0}, "se = 0"),
-        ({"widen": float("nan")}, "widen = nan"), ({"shares": {}}, "shares"),
+        ({"aim": "speed"}, "aim = 'speed'"), ({"widen": float("nan")}, "widen = nan"), ({"shares": {}}, "shares"),
         ({"shares": {"x": -1.0}}, "shares"),
     ],
 )  # fmt: skip

@@ -77,6 +77,17 @@ def test_keys_may_be_tuples_and_lists_are_taken_for_them():
     _same(one, two)
 
 
+def test_lists_in_lists_are_keys_too():
+    nested = Responses.from_table({"model": ["x"], "item": [["t", ["a", 1]]], "k": [1]})
+    assert nested.items == (("t", ("a", 1)),)
+
+
+@pytest.mark.parametrize("grid", [[[10**400]], [[1], [1, 2]], [["x"]], [[{}]]])
+def test_what_is_no_matrix_of_numbers_is_refused(grid):
+    with pytest.raises(DataError, match="the matrix k holds something that is not a number"):
+        Responses.from_matrix(grid)
+
+
 def test_nan_in_a_matrix_is_a_cell_that_was_not_tried():
     data = Responses.from_matrix([[1, np.nan], [0, 1]])
     assert data.n.tolist() == [[1, 1], [0, 1]]
@@ -109,6 +120,12 @@ def test_pyirt_records():
         ("model", ["y", None, "x", "y"], "the model has no name in row 2"),
         ("item", ["1", "2", "", "2"], "the item has no name in row 3"),
         ("k", [1, 0, 2], "not of one length"),
+        ("k", [1, 0, 10**400, 3], "column k holds .* too large for one, in row 3"),
+        ("n", [1, 10**5000, 2, 4], "column n holds .* in row 2"),
+        ("k", [1, 0, [1], 3], "column k holds .* in row 3"),
+        ("item", ["1", {"a": 1}, "1", "2"], "the item in row 2 is no name: a dict"),
+        ("model", ["y", "x", {1}, "y"], "the model in row 3 is no name: a set"),
+        ("item", ["1", "2", (1, {}), "2"], "the item in row 3 is no name: a tuple"),
     ],
 )
 def test_faults_are_refused_and_named(column, values, message):

@@ -446,3 +446,17 @@ def test_pairs_that_are_refused(twins):
         paired_dif(fitted, {"m00": "m00"})
     with pytest.raises(DataError, match="at least one"):
         paired_dif(fitted, {})
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"theta": "x"}, "theta is 'fixed' or 'linked', not 'x'"),
+        ({"strata": 0}, "strata = 0: at least one"),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused_in_one_line(simulate, option, message):
+    fitted = irt.fit(simulate(3, 12, 30).responses, method="joint")
+    groups = {name: j % 2 for j, name in enumerate(fitted.models.model)}
+    with pytest.raises(DataError, match=message):
+        fitted.dif(groups, **option)

@@ -106,3 +106,13 @@ def test_what_cannot_be_linked():
         equate(a[:1], b[:1], a[:1], b[:1])
     with pytest.raises(DataError, match="one difficulty"):
         equate(a, 0 * b, a, b)
+
+
+@pytest.mark.parametrize("name", ["stocking-lord", "mean", ""])
+def test_a_method_that_is_not_there_is_no_other_one(name):
+    a, b = np.ones(4), np.arange(4.0)
+    with pytest.raises(
+        DataError, match=r"no method of equating .* mean_mean, mean_sigma"
+    ) as refused:
+        equate(a, b, a, b, name)
+    assert "\n" not in str(refused.value)

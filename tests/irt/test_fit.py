@@ -270,3 +270,9 @@ def test_models_that_their_answers_do_not_tell_apart_have_no_scale(method):
 def test_without_an_anchor_there_is_no_anchored_scale(data):
     with pytest.raises(DataError, match="no anchors given"):
         irt.fit(data.responses, anchors={})
+
+
+@pytest.mark.parametrize("link", ["joint", "cubic"])
+def test_a_link_without_minutes_is_not_passed_over(data, link):
+    with pytest.raises(DataError, match=f"link='{link}' is about human minutes"):
+        irt.fit(data.responses, link=link)

@@ -88,3 +88,49 @@ def test_bad_scores_are_refused_in_one_line():
         with pytest.raises(ValueError, match=message) as refused:
             grm(bad, levels, **extra)
         assert "\n" not in str(refused.value)
+
+
+def _log_lik(y, v):
+    """By the trapezoid rule on a fine grid, from the definition."""
+    x = np.linspace(-8, 8, 401)
+    w = norm.pdf(x) / norm.pdf(x).sum()
+    like = np.ones((y.shape[1], len(x)))
+    for row, (lam, *cuts) in zip(y, v, strict=True):
+        above = [np.ones_like(x), *(1 / (1 + np.exp(-(np.exp(lam) * x + d))) for d in cuts), 0 * x]
+        level = -np.diff(above, axis=0)
+        like *= np.where((row >= 0)[:, None], level[row], 1.0)
+    return float(np.log(like @ w).sum())
+
+
+def test_errors_are_those_of_the_likelihoods_curvature():
+    """The inverse of its Hessian by central differences; a fifth of the scores missing."""
+    y, *_ = _simulate(5, 4, 250, 4)
+    y = np.where(np.random.default_rng(5).random(y.shape) < 0.8, y, -1)
+    fit = grm(y, 4, tol=1e-9)
+    v, h = np.column_stack([np.log(fit.a), fit.d]), 1e-3
+    steps = h * np.eye(v.size).reshape(-1, *v.shape)
+    hessian = np.array([
+        [(_log_lik(y, v + r + c) - _log_lik(y, v + r - c) - _log_lik(y, v - r + c)
+          + _log_lik(y, v - r - c)) / (4 * h * h) for c in steps] for r in steps
+    ])  # fmt: skip
+    cov = np.linalg.inv(-hessian).reshape(4, 4, 4, 4)
+    for i in range(4):
+        assert fit.cov[i] == pytest.approx(cov[i, :, i], rel=2e-4, abs=1e-6)
+        assert fit.se_log_a[i] == pytest.approx(cov[i, 0, i, 0] ** 0.5, rel=1e-4)
+        # b = −d e^−λ
+        slope = np.concatenate([[-fit.b[i, 1]], [0, -1 / fit.a[i], 0]])
+        assert fit.se_b[i, 1] == pytest.approx((slope @ cov[i, :, i] @ slope) ** 0.5, rel=1e-4)
+    assert fit.se_d[:, 0] == pytest.approx(fit.cov[:, 1, 1] ** 0.5, rel=1e-12)
+
+
+def test_errors_of_two_levels_are_those_of_the_two_parameter_model():
+    y, *_ = _simulate(6, 8, 400, 2)
+    graded, plain = grm(y, 2, tol=1e-10), mml(y, np.ones(y.shape), tol=1e-10)
+    assert graded.se_log_a == pytest.approx(plain.se_a / plain.a, rel=1e-5)
+    assert graded.se_d[:, 0] == pytest.approx(plain.se_d, rel=1e-5)
+    assert graded.se_b[:, 0] == pytest.approx(plain.se_b, rel=1e-5)
+
+
+def test_errors_are_left_out_when_they_are_not_asked_for():
+    y, *_ = _simulate(7, 4, 100, 3)
+    assert np.isnan(grm(y, 3, se=False).se_d).all()

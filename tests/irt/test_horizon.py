@@ -11,7 +11,7 @@ import pytest
 import irt
 from irt.data import DataError
 from irt.horizon import horizons, rolling_difficulty, typical_difficulty
-from irt.link import LEVELS, fit_link, regress
+from irt.link import REGRESSIONS, fit_link, regress
 from irt.trend import as_date, bootstrap, doubling, frontier, link_sensitivity, month_number, trend
 
 LOGIT_80 = np.log(4.0)
@@ -270,7 +270,7 @@ def test_a_frontier_that_may_not_have_grown_has_no_upper_end(world):
     assert found.notes[-1].startswith(f"in {flat} of 200 draws")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", REGRESSIONS)
 def test_horizons_and_doubling_do_not_depend_on_the_gauge(world, level):
     """θ' = c θ + m, b' = c b + m, a' = a/c leaves p, minutes and months as they are."""
     fit, c, m = world.fit, 0.4, 3.0
@@ -306,12 +306,10 @@ def test_a_stale_slope_would_be_caught(world):
     assert abs(stale / found.months - 1) > 0.2
 
 
-def test_both_levels_of_the_link_stand_side_by_side(world):
+def test_all_levels_of_the_link_stand_side_by_side(world):
     found = link_sensitivity(world.fit, world.minutes, world.dates, n=50)
-    assert list(found) == ["ols", "weighted"]
-    assert found["ols"].link == "ols"
-    assert found["weighted"].link == "weighted"
-    assert found["ols"].months != found["weighted"].months
+    assert list(found) == [one.link for one in found.values()] == ["ols", "weighted", "joint"]
+    assert len({one.months for one in found.values()}) == 3
 
 
 def _naive(drawn, y, rows):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -11,7 +13,9 @@ import irt
 from irt import joint
 from irt.data import Responses
 from irt.joint import Options, cold_start, fit_joint
-from irt.model import State
+from irt.model import Hyper, State
+
+FAR = Hyper(0.8, 0.9, 1.0, 1.0)
 
 
 def _log_posterior(x, k, n, h):
@@ -176,9 +180,67 @@ def test_a_warm_start_is_short_and_ends_at_the_same_point(simulate):
     cold = irt.fit(data.responses, method="joint")
     warm = irt.fit(data.responses, method="joint", warm=irt.fit(without, method="joint"))
     assert warm.verdict.iterations <= cold.verdict.iterations / 2
-    # both stop within the tolerance of the first stage, then polish
-    assert np.abs(warm.models.theta - cold.models.theta).max() < 5e-3
-    assert (np.abs(warm.items.b - cold.items.b) < 0.05 * cold.items.se_b).all()
+    _same_fit(warm, cold)
+
+
+def _same_fit(warm, cold, times=1):
+    """Both stop within the tolerance of the first stage, then polish."""
+    assert warm.verdict.converged
+    assert warm.verdict.max_grad < 1e-6
+    assert np.abs(warm.models.theta - cold.models.theta).max() < 5e-3 * times
+    assert (np.abs(warm.items.b - cold.items.b) < 0.05 * times * cold.items.se_b).all()
+    assert np.abs(warm.models.se / cold.models.se - 1).max() < 0.01 * times
+    # the prior's SD of log a, as far as the first stage settles it, is in the items' errors
+    for name in ("se_log_a", "se_b", "se_d"):
+        one, two = (getattr(fit.items, name) for fit in (warm, cold))
+        assert np.abs(one / two - 1).max() < 0.03 * times, name
+
+
+def test_a_warm_refit_is_as_near_to_the_fixed_point_as_a_cold_fit(simulate, monkeypatch):
+    data = simulate(2, 60, 500)
+    without = data.responses.subset(np.ones(500, dtype=bool), np.arange(60) != 11)
+    cold = irt.fit(data.responses, method="joint")
+    warm = irt.fit(data.responses, method="joint", warm=irt.fit(without, method="joint"))
+    monkeypatch.setattr(joint, "CAP", 1000)
+    monkeypatch.setattr(
+        joint, "_settled", lambda old, _, new: np.abs(new.lam - old.lam).max() < 1e-7
+    )
+    end = irt.fit(data.responses, method="joint")
+    assert end.verdict.iterations > 30
+    off = [np.abs(one.models.theta - end.models.theta).max() for one in (warm, cold)]
+    assert off[0] < max(off[1], 2e-3)
+
+
+@pytest.mark.parametrize("kept", [39, 30, 20])
+def test_a_warm_refit_of_other_data_is_still_a_fit(simulate, kept):
+    """One model more, a third more, twice as many with half of the items new, and one changed."""
+    data = simulate(14, 40, 200, missing=0.3)
+    if kept == 39:
+        without = data.responses
+        data.k[:, 7] = data.n[:, 7] - data.k[:, 7]  # of a copy: the refit must follow the change
+        changed = Responses(without.models, without.items, data.k.copy(), data.n.copy())
+        data.k[:, 7] = data.n[:, 7] - data.k[:, 7]
+        before, now = irt.fit(without, method="joint"), changed
+    else:
+        items = np.ones(200, dtype=bool) if kept == 30 else np.arange(200) % 2 == 0
+        before = irt.fit(data.responses.subset(items, np.arange(40) < kept), method="joint")
+        now = data.responses
+    # few answers an item: each stops as much as 4e-3 of θ before the fixed point
+    _same_fit(irt.fit(now, method="joint", warm=before), irt.fit(now, method="joint"), 3)
+
+
+def test_a_refit_whose_priors_are_far_off_does_not_stop_at_once(simulate, monkeypatch):
+    """The planted fault: to polish after one step in any case leaves the old priors in the result."""
+    data = simulate(14, 40, 200)
+    cold = irt.fit(data.responses, method="joint")
+    before = replace(
+        cold, estimate=replace(cold.estimate, start=replace(cold.estimate.start, hyper=FAR))
+    )
+    warm = irt.fit(data.responses, method="joint", warm=before)
+    _same_fit(warm, cold, 3)
+    monkeypatch.setattr(joint, "_hardly_moved", lambda old, new: True)
+    hasty = irt.fit(data.responses, method="joint", warm=before)
+    assert np.abs(hasty.models.theta - cold.models.theta).max() > 0.015
 
 
 def test_single_and_double_precision_first_stages_agree(simulate):

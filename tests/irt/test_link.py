@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import irt
 from irt.data import DataError
-from irt.link import LEVELS, fit_link, regress
+from irt.link import REGRESSIONS, fit_link, regress
 from irt.minutes import (
     bucket_accuracy,
     bucket_kappa,
@@ -91,7 +91,7 @@ def test_weighted_needs_errors(points):
         regress(b, np.exp(y), level="weighted")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", REGRESSIONS)
 def test_draws_of_the_link_have_the_moments_of_the_regression(points, level):
     """With known difficulties: Student's t of n − 2 degrees about the line, its variance (n − 2)/(n − 4)."""
     b, se_b, y = points
@@ -105,7 +105,7 @@ def test_draws_of_the_link_have_the_moments_of_the_regression(points, level):
         assert logs.std() == pytest.approx(sd, rel=0.02)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", REGRESSIONS)
 def test_minutes_do_not_depend_on_the_gauge(points, level):
     b, se_b, y = points
     c, m = 2.7, -1.9
@@ -145,7 +145,7 @@ def test_other_refusals_name_what_is_wrong(simulate):
         regress([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], anchors=("x", "y", "z"))
     with pytest.raises(DataError, match="no finite difficulty: 'y'"):
         regress([1.0, np.inf, 2.0], [1.0, 2.0, 3.0], anchors=("x", "y", "z"))
-    with pytest.raises(ValueError, match="no link level 'magic'; there are ols, weighted"):
+    with pytest.raises(ValueError, match="no regression 'magic'; there are ols, weighted"):
         regress([1.0, 2.0, 4.0], [1.0, 2.0, 3.0], level="magic")
     with pytest.raises(ValueError, match="level = 95"):
         regress([1.0, 2.0, 4.0], [1.0, 2.0, 3.0]).predict(1.0, level=95)

@@ -267,3 +267,48 @@ def test_a_seed_gives_the_same_bits_and_touches_nothing(small):
     assert np.array_equal(chain.theta, again.theta)
     other = pyro_model.svi(small.responses, seed=4)
     assert not np.array_equal(one.elbo, other.elbo)
+
+
+def test_what_svi_hands_on_is_its_own_point_and_spread(svi, data):
+    """State: the engine's gauge of the reported point. cov_theta: that of its draws."""
+    e = svi.estimate
+    assert e.seed == 0
+    assert e.state.theta == pytest.approx(e.m + e.s * svi.models.theta, abs=1e-10)
+    assert (e.m, e.s) == (pytest.approx(e.state.theta.mean()), pytest.approx(e.state.theta.std()))
+    z = e.state.a[:, None] * e.state.theta + e.state.d[:, None]
+    assert svi.probabilities() == pytest.approx(1 / (1 + np.exp(-z)), abs=1e-10)
+    other = np.cov(svi.draws(4000, seed=5).theta.T)  # other draws of the same guide
+    assert e.cov_theta().shape == other.shape == (12, 12)
+    scale = np.sqrt(np.diag(other))
+    assert np.abs((e.cov_theta() - other) / np.outer(scale, scale)).max() < 6 * 0.027
+    assert np.diag(e.cov_theta()) == pytest.approx(svi.models.se**2, rel=1e-9)
+    # so that its own items, added anew, are about themselves
+    again = svi.add_items(data.responses)
+    assert np.abs((again.b - svi.items.b) / svi.items.se_b).max() < 0.6
+    assert np.median(again.se_b / svi.items.se_b) == pytest.approx(1, abs=0.2)
+
+
+def test_free_hyperparameters_move_the_items_that_stand_on_them(small):
+    """White coordinates at 0 are the engine's point: λ = μ_a + σ_a z, with the z of that point."""
+    from irt._white import whiten
+
+    result = fit_joint(small.k, small.n)
+    state, h = result.state, result.state.hyper
+    count, size = 40, len(state.theta) + 2 * len(state.lam)
+    rng = np.random.default_rng(6)
+    drawn = {
+        "mu_a": 0.3 + 0.05 * rng.normal(size=count), "sigma_a": 0.4 + 0.05 * rng.random(count),
+        "mu_d": -0.6 + 0.05 * rng.normal(size=count), "sigma_d": 1.5 + 0.1 * rng.random(count),
+    }  # fmt: skip
+    sites = {name: torch.tensor(x) for name, x in drawn.items()}
+    sites["point"] = torch.zeros((count, size), dtype=torch.float64)
+    found = pyro_model._gather(small.responses, result, whiten(result), [(sites, 0)])
+    lam = drawn["mu_a"][:, None] + drawn["sigma_a"][:, None] * (state.lam - h.mu_a) / h.sigma_a
+    d = drawn["mu_d"][:, None] + drawn["sigma_d"][:, None] * (state.d - h.mu_d) / h.sigma_d
+    m, s = state.theta.mean(), state.theta.std()
+    want = np.log(np.exp(lam) * s)
+    assert np.log(found.a) == pytest.approx(want.mean(axis=0), abs=1e-9)
+    assert found.var_log_a == pytest.approx(want.var(axis=0, ddof=1), rel=1e-6)
+    assert found.d == pytest.approx((d + np.exp(lam) * m).mean(axis=0), abs=1e-9)
+    for name, x in drawn.items():
+        assert getattr(found.hyper, name) == pytest.approx(x.mean(), rel=1e-12)

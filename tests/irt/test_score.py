@@ -10,7 +10,8 @@ from scipy.special import expit, log_expit
 
 import irt
 from irt.data import DataError
-from irt.score import score_items, score_models
+from irt.new_items import score_items
+from irt.score import score_models
 
 A, D = np.array([0.6, 1.0, 1.4, 2.0, 0.9]), np.array([1.0, 0.2, -0.5, -1.5, 0.0])
 K = np.array([[1, 0, 2], [1, 0, 3], [0, 0, 1], [0, 0, 1], [1, 0, 0]], dtype=float)
