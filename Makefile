@@ -9,7 +9,10 @@ STORE ?= results
 # The small real model, for demo and tests; name your own data folder to share it with what you fetched.
 export HARNESS_DATA ?= $(CURDIR)/$(VENV)/data
 
-.PHONY: demo test lint setup setup-dev clean
+# Programs that tests need beside Python: a browser for the site, bubblewrap for what a model wrote.
+DEBIAN := bubblewrap chromium fonts-dejavu-core
+
+.PHONY: demo test lint setup setup-dev debian clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -20,7 +23,7 @@ $(VENV)/.torch: constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
-	$(PIP) -e '.[hf,gguf]'
+	$(PIP) -e '.[hf,gguf,board]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
@@ -29,6 +32,13 @@ $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
 
 setup: $(VENV)/.run
 setup-dev: $(VENV)/.dev
+
+# Root installs what is missing; anyone else is told how. Without these programs their tests are skipped; not in CI.
+debian:
+	@missing=$$(for p in $(DEBIAN); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
+	if [ -z "$$missing" ]; then exit 0; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
+	else echo "tests that need them are skipped: sudo apt-get install" $$missing; fi
 
 # Once, half a minute. Without a network the tests of the small real model are skipped; CI does not let that pass.
 $(VENV)/.smollm2: data/sources.toml | $(VENV)/.dev
@@ -45,8 +55,8 @@ lint: setup-dev
 	$(BIN)/mypy --strict data/make/*.py bench/*.py
 	$(BIN)/lint-imports
 
-test: lint $(VENV)/.smollm2
-	$(BIN)/python -P -m pytest
+test: debian lint $(VENV)/.smollm2
+	$(BIN)/python -P -m pytest -n 2 --dist loadfile
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache

@@ -56,7 +56,7 @@ BACKENDS: tuple[Entry, ...] = (
 )
 
 CAPABILITIES: dict[str, frozenset[Capability]] = {
-    "mock": frozenset({"generate", "samples", "loglikelihood"}),
+    "mock": frozenset({"generate", "samples", "loglikelihood", "tools"}),
     "hf": frozenset({"generate", "samples", "token_logprobs", "loglikelihood"}),
     "gguf": frozenset(
         {"generate", "samples", "token_logprobs", "next_token_full", "loglikelihood"}

@@ -19,7 +19,16 @@ from harness.backends.catalogue import CAPABILITIES
 from harness.core.errors import UsageError, unknown
 from harness.core.keys import unit_of, units_of
 from harness.core.spec import ModelSpec, only
-from harness.core.types import ChoiceRequest, GenerateRequest, Oracle, Output, Usage, text_of
+from harness.core.types import (
+    ChoiceRequest,
+    GenerateRequest,
+    Message,
+    Oracle,
+    Output,
+    ToolCall,
+    Usage,
+    text_of,
+)
 
 _FAULTS = ("fail", "truncate", "refuse", "delay")
 _OPTIONS = {
@@ -31,7 +40,8 @@ _OPTIONS = {
     "script": {"file"},
 }  # type: dict[str, set[str]]
 
-Answer = Callable[[GenerateRequest], str]
+Answer = Callable[[GenerateRequest], str | Message]
+EVERY_ITEM = "*"
 
 
 class Mock:
@@ -65,8 +75,7 @@ class Mock:
         """Answer each request; planted faults strike by the hash of item, turn and seed."""
         outputs = []
         for request in requests:
-            text = self._answer(request)
-            output = Output(text=text, usage=Usage(_words(request), len(text.split())))
+            output = _said(request, self._answer(request))
             outputs.append(self._spoil(request, output) if self._faults else output)
         return outputs
 
@@ -90,7 +99,7 @@ class Mock:
     def close(self) -> None:
         """Nothing to free."""
 
-    def _gold(self, request: GenerateRequest) -> str:
+    def _gold(self, request: GenerateRequest) -> str | Message:
         gold = _oracle(request).gold
         return gold[request.turn] if request.turn < len(gold) else ""
 
@@ -100,10 +109,10 @@ class Mock:
     def _constant(self, _request: GenerateRequest) -> str:
         return self._text
 
-    def _random(self, request: GenerateRequest) -> str:
+    def _random(self, request: GenerateRequest) -> str | Message:
         return _oracle(request).guess(Random(request.seed))
 
-    def _noisy(self, request: GenerateRequest) -> str:
+    def _noisy(self, request: GenerateRequest) -> str | Message:
         gold = self._gold(request)
         if unit_of("noisy", request.item_id, request.seed) < self._accuracy:
             return gold
@@ -114,9 +123,12 @@ class Mock:
                 return text
         return ""
 
-    def _script(self, request: GenerateRequest) -> str:
-        replies = self._replies.get(request.item_id, [])
+    def _script(self, request: GenerateRequest) -> str | Message:
+        replies = self._scripted(request)
         return replies[request.turn] if request.turn < len(replies) else ""
+
+    def _scripted(self, request: GenerateRequest | ChoiceRequest) -> list[str | Message]:
+        return self._replies.get(request.item_id, self._replies.get(EVERY_ITEM, []))
 
     def _preferred(self, request: ChoiceRequest) -> tuple[int, ...]:
         oracle = _oracle(request)
@@ -133,7 +145,7 @@ class Mock:
         wanted = (
             self._text
             if self._name == "constant"
-            else "".join(self._replies.get(request.item_id, []) if self._name == "script" else [])
+            else "".join(map(_text, self._scripted(request) if self._name == "script" else []))
         )
         return tuple(j for j, c in enumerate(request.continuations) if c.strip() == wanted.strip())
 
@@ -155,8 +167,10 @@ def load(spec: ModelSpec, options: LoadOptions) -> Mock:
 
     ``mock:gold`` says what a perfect model would; ``mock:empty`` nothing; ``mock:constant?text=C``
     always the same; ``mock:random`` a well-formed guess; ``mock:noisy?accuracy=0.6`` gold with that
-    probability, else a wrong guess; ``mock:script?file=F.jsonl`` the given replies
-    (``{"item_id": …, "output": "…" or ["turn 1", …]}`` a line). All take ``fail``, ``truncate``,
+    probability, else a wrong guess; ``mock:script?file=F.jsonl`` the given replies, a line an item:
+    ``{"item_id": …, "turns": […]}``, each turn a text or ``{"text": …, "tool_calls": [{"name": …,
+    "arguments": {…}}]}``, nothing where they end; ``"item_id": "*"`` stands for all items that have
+    no line (``"output": "…"`` is one turn, or a list). All take ``fail``, ``truncate``,
     ``refuse`` (shares) and ``delay`` (seconds a request).
 
     Raises
@@ -207,15 +221,36 @@ def _share(text: str, key: str) -> float:
     return value
 
 
-def _read_script(file: str | None) -> tuple[dict[str, list[str]], str]:
+def _said(request: GenerateRequest, turn: str | Message) -> Output:
+    """Make the output of a turn, its calls as a service with tools would give them."""
+    text = _text(turn)
+    if isinstance(turn, str) or not turn.tool_calls:
+        return Output(text=text, usage=Usage(_words(request), len(text.split())))
+    if not request.tools:
+        raise UsageError("this mock is to call tools, and the solver offers none to a service: "
+                         "give --solver 'agent?protocol=tools', or a script of texts")  # fmt: skip
+    calls = tuple(
+        msgspec.structs.replace(call, id=f"call-{request.turn}-{k}")
+        for k, call in enumerate(turn.tool_calls)
+    )
+    written = len(text.split()) + sum(len(str(call.arguments).split()) for call in calls)
+    return Output(text=text, finish_reason="tool_calls", tool_calls=calls,
+                  usage=Usage(_words(request), written))  # fmt: skip
+
+
+def _text(turn: str | Message) -> str:
+    return turn if isinstance(turn, str) else text_of(turn)
+
+
+def _read_script(file: str | None) -> tuple[dict[str, list[str | Message]], str]:
     """Read given replies; the second value, the file's sha256, stands in the identity."""
     if not file:
-        raise UsageError('mock:script needs ?file=F.jsonl with lines {"item_id": …, "output": …}')
+        raise UsageError('mock:script needs ?file=F.jsonl with lines {"item_id": …, "turns": […]}')
     try:
         raw = Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read script {file}: {error.strerror}") from error
-    replies: dict[str, list[str]] = {}
+    replies: dict[str, list[str | Message]] = {}
     for number, line in enumerate(raw.splitlines(), 1):
         if not line.strip():
             continue
@@ -223,10 +258,29 @@ def _read_script(file: str | None) -> tuple[dict[str, list[str]], str]:
             row = msgspec.json.decode(line, type=_Reply)
         except msgspec.DecodeError as error:
             raise UsageError(f"{file}:{number}: {error}") from error
-        replies[row.item_id] = [row.output] if isinstance(row.output, str) else row.output
+        if (row.turns is None) == (row.output is None):
+            raise UsageError(f"{file}:{number}: give `turns` (or `output`) to {row.item_id!r}")
+        turns = [row.output] if isinstance(row.output, str) else row.output or row.turns or []
+        replies[row.item_id] = [turn if isinstance(turn, str) else _message(turn) for turn in turns]
     return replies, hashlib.sha256(raw).hexdigest()
 
 
-class _Reply(msgspec.Struct):
+class _ScriptedCall(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] | str = msgspec.field(default_factory=dict)
+
+
+class _ScriptedTurn(msgspec.Struct, forbid_unknown_fields=True):
+    text: str = ""
+    tool_calls: list[_ScriptedCall] = []
+
+
+class _Reply(msgspec.Struct, forbid_unknown_fields=True):
     item_id: str
-    output: str | list[str]
+    turns: list[str | _ScriptedTurn] | None = None
+    output: str | list[str] | None = None
+
+
+def _message(turn: _ScriptedTurn) -> Message:
+    calls = tuple(ToolCall.read("", call.name, call.arguments) for call in turn.tool_calls)
+    return Message("assistant", turn.text, tool_calls=calls)

@@ -57,8 +57,16 @@ def _row(plan: Plan) -> dict[str, Any]:
         "most_new_tokens": new_tokens, "prompt_tokens_estimate": prompt_tokens,
         "most_cost_usd": plan.card.most_cost(prompt_tokens, new_tokens),
         "detectable_difference": mde_paired(len(plan.samples), USUAL_SD),
-        "notes": plan.notes + ([f"{plan.task.name}: {_JUDGE}"] if plan.judge else []),
+        "notes": plan.notes + _adaptive(plan) + ([f"{plan.task.name}: {_JUDGE}"] if plan.judge else []),
     }  # fmt: skip
+
+
+def _adaptive(plan: Plan) -> list[str]:
+    """Say that an adaptive run asks fewer items than it plans for."""
+    if not plan.config.adaptive:
+        return []
+    most = f", {plan.config.max_items} at the most" if plan.config.max_items else ""
+    return [f"{plan.task.name}: adaptive, so only as many of these items as it takes{most}"]
 
 
 def _power(row: Mapping[str, Any]) -> list[str]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
+import typer.core
 
+from harness.cli.fit_minutes import horizon, levels_beside, print_link, print_published
 from harness.cli.jobs import split
-from harness.cli.output import first_of, note, print_json, print_table
+from harness.cli.output import note, print_json, print_table
+from harness.cli.plots import check_drawing, draw
 from harness.core.errors import StoreError, UsageError
+from harness.runner.adaptive_bank import bank_file, write_bank
 from harness.runner.fitting import fit_file, fit_store
 from harness.runner.human_minutes import read_minutes
 from harness.store.fits import FitItem, FitModel, StoredFit, keep_fit
@@ -22,12 +26,34 @@ S = typer.Option  # short, since every line below is one
 
 _Z95 = 1.959964
 _ENDS = 5
-_VALUES = ("value", "lo", "hi")
 
 
 def register(app: typer.Typer, line: str) -> None:
     """Add the verb to the application."""
-    app.command("fit", help=line)(fit)
+    app.command("fit", help=line, cls=_FitCommand)(fit)
+
+
+class _FitCommand(typer.core.TyperCommand):
+    """Takes ``--bank`` with and without a name, which options of Typer cannot."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a bare ``--bank`` the name that it stands for."""
+        return super().parse_args(ctx, named_bank(args))
+
+
+def named_bank(args: Sequence[str]) -> list[str]:
+    """Write out the name of a bank where none was given.
+
+    Examples
+    --------
+    >>> named_bank(["--bank", "--json"]), named_bank(["--bank", "mine"])
+    (['--bank=default', '--json'], ['--bank', 'mine'])
+    """
+    bare = [
+        arg == "--bank" and (following is None or following.startswith("-"))
+        for arg, following in zip(args, [*args, None][1:], strict=True)
+    ]
+    return ["--bank=default" if alone else arg for arg, alone in zip(args, bare, strict=True)]
 
 
 def fit(
@@ -39,6 +65,10 @@ def fit(
     baselines: Annotated[bool, S("--baselines", help="Take mocks in as models.")] = False,
     method: Annotated[str, S(help="auto, joint, mml, …: auto is mml for short tests.")] = "auto",
     scores: Annotated[str, S(help="counts, or fractional: scores between 0 and 1.")] = "counts",
+    model_kind: Annotated[
+        str, S("--model-kind", help="Model of an item: 2pl, 3pl (guessing), grm (k of n points).")
+    ] = "2pl",
+    choices: Annotated[int | None, S(help="Options of an item, for --model-kind 3pl.")] = None,
     largest_block: Annotated[
         bool, S("--largest-block", help="Without a common scale: fit the largest part.")
     ] = False,
@@ -51,7 +81,11 @@ def fit(
     release_dates: Annotated[
         Path | None, S(help="Release dates of models (model, release_date), the same forms.")
     ] = None,
-    link: Annotated[str, S(help="How minutes follow difficulty: ols or weighted.")] = "ols",
+    link: Annotated[str, S(help="How minutes follow difficulty: ols, weighted, joint.")] = "ols",
+    plots: Annotated[Path | None, S(help="Folder for the pictures: PNG and SVG.")] = None,
+    bank: Annotated[
+        str | None, S(metavar="[NAME]", help="Keep the items as a bank for adaptive runs.")
+    ] = None,
     out: Annotated[
         Path | None, S(help="Folder for models.parquet, items.parquet and fit.json.")
     ] = None,
@@ -61,21 +95,28 @@ def fit(
     ] = None,
     json: Annotated[bool, S("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
-    """Fit a 2PL model; exit code 1 when it has not converged."""
+    """Fit models and items on one scale; exit code 1 when it has not converged."""
     options: dict[str, Any] = {
-        "method": method, "scores": scores, "largest_block": largest_block,
+        "method": method, "scores": scores, "largest_block": largest_block, "bank": bank,
+        "model_kind": model_kind, "choices": choices,
     }  # fmt: skip
     chosen: dict[str, Any] = {
         "tasks": split(task or ()), "models": split(model or ()), "baselines": baselines,
     }  # fmt: skip
     if responses is not None and any(chosen.values()):
         raise UsageError("--task, --model and --baselines choose from the store, not from a file")
-    if human_minutes is not None:
-        options["minutes"] = read_minutes(human_minutes, release_dates, anchors, link)
-    elif anchors is not None or release_dates is not None:
-        raise UsageError("--anchors and --release-dates need --human-minutes")
-    if out is not None:
-        _make_folder(out)
+    if human_minutes is None and (
+        anchors is not None or (responses is not None and (release_dates or link != "ols"))
+    ):
+        raise UsageError("--anchors, --link and --release-dates need --human-minutes")
+    options["minutes"] = read_minutes(human_minutes, release_dates, anchors, link)
+    if bank is not None and responses is not None and store is None and out is None:
+        raise UsageError("--bank with --responses needs a place for it: --store DIR or --out DIR")
+    if plots is not None:
+        check_drawing()
+    for folder in (out, plots):
+        if folder is not None:
+            _make_folder(folder)
     if responses is None:
         opened = _writable(store)
         found = _with_spinner(lambda: fit_store(opened, **chosen, **options))
@@ -84,8 +125,15 @@ def fit(
         found = _with_spinner(lambda: fit_file(file, **options))
         if keep is not None:
             keep_fit(keep, found)
+            if found.bank is not None:
+                write_bank(found.bank, bank_file(keep, found.bank.bank.name))
     if out is not None:
         write_fit(found, out)
+        if found.bank is not None:
+            write_bank(found.bank, out / "bank.json")
+    if plots is not None:
+        for path in draw(found, plots):
+            note(f"drew {path}")
     if json:
         print_json(machine_form(found))
     else:
@@ -132,7 +180,7 @@ def machine_form(found: StoredFit) -> dict[str, Any]:
     return {
         "fit_id": row.fit_id, "method": row.method, "n_models": row.n_models,
         "n_items": row.n_items, "n_cells": row.n_cells, "converged": row.converged,
-        "log_loss": row.log_loss, "link": row.link,
+        "log_loss": row.log_loss, "link": row.link, "not_linked": row.verdict.get("not_linked"),
         "doubling_months": (row.link or {}).get("doubling"), "flags": flags,
         "seconds": row.seconds,
         "models": {
@@ -145,6 +193,7 @@ def machine_form(found: StoredFit) -> dict[str, Any]:
             "left_out": len(row.verdict["items_left_out"]),
             **{flag: len(marked) for flag, marked in flags.items()},
         },
+        "bank": None if found.bank is None else msgspec.structs.asdict(found.bank.bank),
         "scores": row.scores, "data_hash": row.data_hash, "verdict": row.verdict["text"],
     }  # fmt: skip
 
@@ -176,13 +225,13 @@ def write_fit(found: StoredFit, out: Path) -> None:
 
 def print_fit(found: StoredFit) -> None:
     """Write a fit for people: verdict, abilities, and the items worth a look."""
-    row, linked = found.fit, found.fit.link is not None
+    row = found.fit
     print(row.verdict["text"])
     print()
     print_table(
         f"{row.n_models} models, {row.method}; ability: {row.gauge}",
-        ["model", "ability [95 %]", *(["H50 minutes [95 %]"] * linked), "items answered"],
-        [(_named(m), _ability(m), *([_horizon(m)] * linked), m.n_items) for m in found.models],
+        ["model", "ability [95 %]", *_headings(row.link), "items answered"],
+        [(_named(m), _ability(m), *_in_minutes(m, row.link), m.n_items) for m in found.models],
         fold=["model"],
     )
     print_table(
@@ -192,48 +241,24 @@ def print_fit(found: StoredFit) -> None:
         fold=["item"],
     )
     if row.link is not None:
-        _print_link(row.link)
+        print_link(row.link)
+        print_published(row.link)
+    elif reason := row.verdict.get("not_linked"):
+        note(reason)
+    if found.bank is not None:
+        note(f"bank {found.bank.bank.name}: {found.bank.bank.n_items} items, for `harness run "
+             "--adaptive`")  # fmt: skip
     note(f"{row.fit_id}: {row.n_cells} cells in {row.seconds:.2f} s")
 
 
-def _print_link(link: dict[str, Any]) -> None:
-    print(
-        f"human minutes: log minutes = {_or_dash(link['intercept'])} + {_or_dash(link['slope'])} b "
-        f"({link['level']}, {link['n_anchors']} anchors, R² {_or_dash(link['r2'])}, spread {_or_dash(link['tau'], 2)})"
-    )
-    if "doubling" in link:
-        months, best = link["doubling"], link["best"]
-        print(
-            f"longest horizon of a dated model: {best['model']}, {_ends(best, 0)} minutes at 50 %"
-        )
-        print(f"doubling time at the frontier: {_ends(months, 2)} months")
-        moved = "; ".join(
-            f"{level}: {_or_dash(one['doubling'], 2)} months, best {_or_dash(one['best'], 0)} minutes"
-            for level, one in link["sensitivity"].items()
-            if level != link["level"]
-        )
-        print(f"with another level of the link, {moved}")
-        if link["undated"]:
-            note(f"{link['undated']} models have no release date: they are not in the frontier")
-        if others := link["dates_of_others"]:
-            note(f"{len(others)} release dates are of models that are not here: {first_of(others)}")
-    for text in link["notes"]:
-        note(text)
+def _headings(link: dict[str, Any] | None) -> list[str]:
+    if link is None:
+        return []
+    return ["H50 minutes [95 %]", f"H50 by link: {' / '.join(link['h50'])}"]
 
 
-def _or_dash(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _ends(one: dict[str, float | None], digits: int) -> str:
-    """Write a value with its interval; an end that is not known, or without bound, as a dash."""
-    value, lo, hi = (_or_dash(one[name], digits) for name in _VALUES)
-    return f"{value} [{lo}, {hi}]"
-
-
-def _horizon(model: FitModel) -> str:
-    ends = {"value": model.horizon50_min, "lo": model.lo, "hi": model.hi}
-    return _ends(ends, 1 if (model.horizon50_min or 0) >= 1 else 3)
+def _in_minutes(model: FitModel, link: dict[str, Any] | None) -> list[str]:
+    return [] if link is None else [horizon(model), levels_beside(model, link)]
 
 
 def _named(model: FitModel) -> str:

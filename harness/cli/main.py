@@ -27,11 +27,15 @@ VERBS = {
     "compare": "Compare two models or runs, paired by item.",
     "fit": "Put models and items on one scale (item response theory).",
     "audit": "Is a task itself sound? Gold, baselines, duplicates, leaks; no model.",
+    "board": "Look at results in the browser, and at runs while they go.",
     "store": "Care for the store: sync, verify, rebuild, compact.",
     "fetch": "Get small real models and data sets, or list them.",
     "doctor": "Say what works here and what to install.",
-    "export": "Write results out as CSV, JSON or Parquet.",
+    "export": "Write results out: tables, or a run as one file for others.",
+    "import": "Take others' results in, checked and marked.",
 }
+
+_MODULES = {"import": "import_"}  # a module cannot bear a keyword's name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +87,9 @@ def app(verb: str | None) -> typer.Typer:
     application.callback()(_version)
     for name, line in VERBS.items():
         if name == verb:
-            importlib.import_module(f"harness.cli.{name}").register(application, line)
+            importlib.import_module(f"harness.cli.{_MODULES.get(name, name)}").register(
+                application, line
+            )
         else:
             application.command(name, help=line)(_placeholder)
     return application

@@ -134,10 +134,13 @@ def _dollars(cost: float | None) -> str:
 
 
 def _mark(summary: Summary) -> str:
-    """Say of a model that it is no contender: baselines and our own test model."""
-    if summary.is_baseline:
-        return " (baseline)"
-    return " (test model)" if summary.model.split("?")[0] == "hf:tiny" else ""
+    """Say of a model that it is no contender (baselines, our own test model), or not run here."""
+    marks = [
+        *(["baseline"] if summary.is_baseline else []),
+        *(["test model"] if summary.model.split("?")[0] == "hf:tiny" else []),
+        *([f"imported from {summary.submitter}"] if summary.imported else []),
+    ]
+    return f" ({', '.join(marks)})" if marks else ""
 
 
 def _others(summary: Summary) -> str:
@@ -153,6 +156,8 @@ def _others(summary: Summary) -> str:
         parts.append(f"reused {summary.cached}")
     if summary.errors == "exclude":
         parts.append("the model's errors left out")
+    if summary.adaptive:
+        parts.append(summary.adaptive.line())
     return ", ".join(parts)
 
 

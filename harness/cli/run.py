@@ -13,6 +13,7 @@ from harness.cli.dry_run import dry_run as plan_only
 from harness.cli.jobs import Job, grouped, make_jobs
 from harness.cli.output import ProgressBar, note, print_json, print_summaries
 from harness.cli.suite import KEYS, suite_jobs
+from harness.runner.adaptive_bank import task_bank
 from harness.runner.lifecycle import StoppedError, carry_out
 from harness.runner.plan import make_plan
 from harness.runner.summary import Summary
@@ -63,6 +64,9 @@ def run(
     rpm: Annotated[int | None, S(help="Requests to a server a minute, at most.")] = None,
     timeout: Annotated[float | None, S(help="Seconds for one request to a server [600].")] = None,
     on_long: Annotated[str, S(help="Prompt too long: error, skip or truncate.")] = "error",
+    sandbox: Annotated[
+        str, S(help="Around its programs: auto, full, userns, unshare, limits or container.")
+    ] = "auto",
     errors: Annotated[str, S(help="The model's own errors count as: wrong or exclude.")] = "wrong",
     data_root: Annotated[str | None, S(help="Folder with the benchmark's own files.")] = None,
     data: Annotated[str | None, S(help="A data set, hub:ID@REV or hub:DIR.")] = None,
@@ -72,6 +76,16 @@ def run(
     max_cost: Annotated[float | None, S(help="Stop at so many US dollars.")] = None,
     max_time: Annotated[float | None, S(help="Stop after so many seconds.")] = None,
     max_total_tokens: Annotated[int | None, S(help="Stop at so many tokens, in and out.")] = None,
+    adaptive: Annotated[
+        bool, S("--adaptive", help="Ask only the items that tell most, from an item bank.")
+    ] = False,
+    se: Annotated[
+        float | None, S(help="Adaptive: stop at this standard error of ability [0.2].")
+    ] = None,
+    max_items: Annotated[int | None, S(help="Adaptive: stop at so many items.")] = None,
+    bank: Annotated[
+        str | None, S(help="Adaptive: bank, by name or .json file [newest that has the task].")
+    ] = None,
     dry_run: Annotated[bool, S("--dry-run", help="Plan and check; call nothing.")] = False,
     json: Annotated[bool, S("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
@@ -100,7 +114,9 @@ def _check(groups: Groups) -> None:
     for (spec, options), jobs in groups.items():
         with contextlib.closing(preview(spec, options)) as model:
             for job in jobs:
-                make_plan(job.config, model)
+                plan = make_plan(job.config, model)
+                if plan.config.adaptive:
+                    task_bank(plan, Store.open(job.store))
 
 
 def _run_all(groups: Groups, json: bool) -> int:
@@ -118,6 +134,9 @@ def _run_all(groups: Groups, json: bool) -> int:
             with contextlib.closing(load(spec, options)) as backend:
                 plans = [make_plan(job.config, backend) for job in jobs]
                 stores = [Store.open(job.store) for job in jobs]
+                for plan, store in zip(plans, stores, strict=True):
+                    if plan.config.adaptive:
+                        task_bank(plan, store)  # a wrong one is told before the first call
                 for job, store in zip(jobs, stores, strict=True):
                     if _all_at_a_limit([job]):
                         plans.pop(0)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from harness.cli.output import print_json, print_summaries, print_table
+from harness.cli.transcript import print_transcript
 from harness.core.errors import UsageError, unknown
 from harness.core.registry import find
 from harness.core.task import TaskRequest, make_task
 from harness.core.types import Sample
 from harness.runner.config import make_config
 from harness.store.layout import Store
+
+if TYPE_CHECKING:
+    from harness.runner.adaptive_outcome import Outcome
 
 _WHAT = ("task", "run", "sample", "diff", "fit")
 
@@ -86,9 +90,9 @@ def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -
 
 
 def _show_run(name: str, store: str | None, json: bool) -> None:
-    from harness.runner.inspect import started
     from harness.runner.summary import summarise
     from harness.store.ingest import refresh
+    from harness.store.journal import started
     from harness.store.layout import find_run
 
     opened = Store.open(store, create=False)
@@ -106,15 +110,28 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
         for name, m in summary.metrics.items()
     ]
     print_table("", ["metric", "value", "lo", "hi", "method"], rows)
+    if summary.adaptive:
+        _print_adaptive(summary.adaptive)
     if (r := summary.repeats) and r.se is not None:
         parts = f"± {r.se_items:.4f} from items, ± {r.se_repeats:.4f} from repeats"
         print(f"standard error {r.se:.4f}: {parts} ({r.n_min} to {r.n_max} an item)\n")
     _print_provenance(record)
 
 
+def _print_adaptive(outcome: Outcome) -> None:
+    """Write what an adaptive run came to, and what its score is not."""
+    print(outcome.line())
+    if outcome.observed is not None:
+        print(
+            f"the score is an estimate over {outcome.n_bank} items, observed where asked and predicted "
+            f"where not; the mean of the {outcome.n_answered} items asked ({outcome.observed:.4f}) "
+            "is of items chosen for this model, and no score\n"
+        )
+
+
 def _print_provenance(record: dict[str, Any]) -> None:
     """Write what a run rests on, a fact a line, what was not said left out."""
-    from harness.runner.difference import flat
+    from harness.store.difference import flat
 
     shown = {
         "asked for": record["config"],
@@ -135,11 +152,17 @@ def _show_sample(name: str, item: str, epoch: int, store: str | None, json: bool
     from harness.store.layout import find_run
 
     opened = Store.open(store, create=False)
-    _print_one(whole_sample(opened, find_run(opened, name), item, epoch), json)
+    whole = whole_sample(opened, find_run(opened, name), item, epoch)
+    if json:
+        print_json(whole)
+        return
+    events = whole.pop("events")
+    _print_one(whole, json)
+    print_transcript(events)
 
 
 def _show_diff(a: str, b: str, store: str | None, json: bool) -> None:
-    from harness.runner.difference import diff_runs
+    from harness.store.difference import diff_runs
     from harness.store.ingest import refresh
     from harness.store.layout import find_run
     from harness.store.publish import snapshot

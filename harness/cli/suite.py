@@ -17,7 +17,7 @@ from harness.core.errors import UsageError, unknown
 from harness.core.hub import parse_data
 from harness.core.resources import expanded
 from harness.core.spec import Spec, parse_spec
-from harness.runner.config import RunConfig, make_config
+from harness.runner.config import RunConfig, is_bank_file, make_config
 from harness.runner.limits import Limits, Meter
 
 KEYS = frozenset(RunConfig.__struct_fields__) - {"args"} | {"arg", "store"}
@@ -31,7 +31,7 @@ def suite_jobs(path: Path, overrides: Mapping[str, Any]) -> list[Job]:
     Parameters
     ----------
     path : pathlib.Path
-        Paths in the file are relative to its folder: `data_root`, `data`, `store`, an option ``file=`` of a
+        Paths in the file are relative to its folder: `data_root`, `data`, `store`, a `bank`'s file, an option ``file=`` of a
         SPEC, and a model folder written with a leading ``./`` or ``../``.
     overrides : mapping
         Options given on the command line. Limits among them count for the whole suite; limits in
@@ -83,6 +83,8 @@ def _anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("data_root", "store"):
         if isinstance(table.get(key), str):
             anchored[key] = str(folder / expanded(table[key]))
+    if isinstance(table.get("bank"), str) and is_bank_file(table["bank"]):
+        anchored["bank"] = str(folder / expanded(table["bank"]))
     if isinstance(table.get("data"), str):
         with suppress(UsageError):  # said once more, and with its place, when the table is checked
             anchored["data"] = str(parse_data(table["data"], folder))

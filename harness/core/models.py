@@ -53,6 +53,8 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Of the weights.
     source_weights : str
         What a reader must know of the weights' own precision.
+    bridge : str
+        Its name in BRIDGE's published table of models, where it stands under another one there.
     note : str
         Anything else.
     """
@@ -70,6 +72,7 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     license: str = ""
     source: str = ""
     source_weights: str = ""
+    bridge: str = ""
     note: str = ""
 
     def cost(

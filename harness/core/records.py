@@ -40,7 +40,8 @@ class RunStarted(_Record, tag="run_started"):
     environment : dict
         Versions, machine, git commit.
     items : list of dict
-        The planned items in order: `item_id`, `cluster_id`, `category`, `content_sha256`.
+        The planned items in order: `item_id`, `cluster_id`, `category`, `human_minutes`,
+        `content_sha256`.
     epochs : int
         Repeats of each item.
     n_planned : int
@@ -68,7 +69,10 @@ class RunStarted(_Record, tag="run_started"):
 
 
 class SampleRecord(_Record, tag="sample"):
-    """One attempt as solved. ``unscored`` means: a whole output that waits for its score."""
+    """One attempt as solved. ``unscored`` means: a whole output that waits for its score.
+
+    `tool_log` is the JSON of `Work.summary`; each call is an event of its own (kind ``tool_call``).
+    """
 
     schema: int
     item_id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -11,11 +12,12 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from harness.core.environment import EnvironmentFactory
 from harness.core.errors import UsageError
 from harness.core.keys import sha256_of
 from harness.core.registry import Kind, find
 from harness.core.spec import only, parse_spec
-from harness.core.types import Generation, Output, Sample, Score
+from harness.core.types import Generation, Message, Output, Sample, Score, text_of
 
 
 class TaskRequest(Struct, frozen=True, kw_only=True):
@@ -75,7 +77,9 @@ class Task(Struct, frozen=True, kw_only=True):
     generation : Generation
         Default generation parameters.
     gold : callable
-        Sample -> what a perfect model would say (a text, or one text a turn).
+        Sample -> what a perfect model would say: a text, or one turn after the other. Where it
+        would call a tool the turn is a message with `tool_calls`, in no protocol's words: the
+        solver writes it as its protocol wants it.
     gold_value : callable or None
         Sample -> what `gold` scores, where that is not 1; `harness audit` compares.
     guess : callable
@@ -85,10 +89,22 @@ class Task(Struct, frozen=True, kw_only=True):
     shots : sequence of Sample or None
         Where worked examples (`--fewshot`) are drawn from; None: from the items themselves, never
         the one that is asked.
+    environment : callable or None
+        (Sample, EnvironmentRequest) -> the tools that an agent works with. It sees the whole item,
+        the reference too, of which nothing may reach the tools; what it reads beside the item (a
+        data file) belongs into `toolset` or the item's metadata by its hash.
+    toolset : dict
+        What a tool's output depends on beside the arguments: version of the tools, limits, library
+        versions. JSON-ready; part of the key of every attempt that uses the environment.
     args : tuple of str
         Names of the `--arg` switches it reads; any other is refused.
     data_sets : bool
         It reads its rows from `request.data` where that is given; else `--data` is refused.
+    human_minutes : mapping of str to float
+        How long people need, in minutes, by item; items that nobody timed are left out. Part of no
+        key: stating a time makes no stored answer stale.
+    human_time_source : str
+        Where these minutes come from: a study, a time budget of the benchmark; a guess is called one.
     info : dict
         `benchmark`, `license`, `source`, `dataset_sha256` and what else a reader should know.
     """
@@ -97,7 +113,7 @@ class Task(Struct, frozen=True, kw_only=True):
     version: str
     samples: Sequence[Sample]
     prompt: str
-    gold: Callable[[Sample], str | Sequence[str]]
+    gold: Callable[[Sample], str | Sequence[str | Message]]
     guess: Callable[[Sample, Random], str]
     scorer: str
     metric: str = "accuracy"
@@ -107,9 +123,29 @@ class Task(Struct, frozen=True, kw_only=True):
     continuations: Callable[[Sample], Sequence[str]] | None = None
     gold_value: Callable[[Sample], float] | None = None
     shots: Sequence[Sample] | None = None
+    environment: EnvironmentFactory | None = None
+    toolset: dict[str, Any] = msgspec.field(default_factory=dict)
     args: tuple[str, ...] = ()
     data_sets: bool = False
+    human_minutes: Mapping[str, float] = msgspec.field(default_factory=dict)
+    human_time_source: str = ""
     info: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse human minutes that are none, or come from nowhere.
+
+        Raises
+        ------
+        ValueError
+        """
+        wrong = [item for item, m in self.human_minutes.items() if not 0 < m < math.inf]
+        if wrong:
+            raise ValueError(f"task {self.name}: human minutes of {wrong[:3]} are not positive")
+        if self.human_minutes and not self.human_time_source:
+            raise ValueError(
+                f"task {self.name} has human minutes: say in human_time_source where they are from, "
+                "or that they are a guess"
+            )
 
     def content_hash(self) -> str:
         """Hash what a model is asked beside the items themselves (those are in their own keys).
@@ -117,6 +153,23 @@ class Task(Struct, frozen=True, kw_only=True):
         The scorer is left out on purpose: a new scorer judges stored outputs again for nothing.
         """
         return sha256_of([self.name, self.version, self.prompt, self.system])
+
+    def gold_turns(self, sample: Sample) -> tuple[str | Message, ...]:
+        """Give gold turn by turn."""
+        gold = self.gold(sample)
+        return (gold,) if isinstance(gold, str) else tuple(gold)
+
+    def gold_texts(self, sample: Sample) -> tuple[str, ...]:
+        """Give gold as texts, turn by turn; of a turn that calls a tool, what it hands over."""
+        return tuple(map(_handed_over, self.gold_turns(sample)))
+
+
+def _handed_over(turn: str | Message) -> str:
+    if isinstance(turn, str):
+        return turn
+    if not turn.tool_calls or not isinstance(turn.tool_calls[-1].arguments, dict):
+        return text_of(turn)
+    return str(["", *turn.tool_calls[-1].arguments.values()][-1])
 
 
 class Scorer(Protocol):

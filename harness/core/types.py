@@ -187,17 +187,17 @@ class Oracle(Struct, frozen=True):
 
     Attributes
     ----------
-    gold : tuple of str
-        What a perfect model would say, turn by turn.
+    gold : tuple of str or Message
+        What a perfect model would say, turn by turn; a message where it calls a tool.
     correct : tuple of int
         Right positions of a choice item.
     guess : callable
         Draws a well-formed answer at random.
     """
 
-    gold: tuple[str, ...]
+    gold: tuple[str | Message, ...]
     correct: tuple[int, ...]
-    guess: Callable[[Random], str]
+    guess: Callable[[Random], str | Message]
 
 
 class GenerateRequest(Struct, frozen=True, kw_only=True):
@@ -241,6 +241,46 @@ class Usage(Struct, frozen=True):
     tokens_reasoning: int | None = None
 
 
+class Step(Struct, frozen=True, kw_only=True):
+    """Something that happened between two model calls of an attempt, for the transcript.
+
+    Attributes
+    ----------
+    turn : int
+        The model call that it followed, from 0.
+    kind : {"tool_call", "told"}
+        A tool that ran, or something that the solver said to the model.
+    data : dict
+        JSON-ready.
+    """
+
+    turn: int
+    kind: Literal["tool_call", "told"]
+    data: dict[str, Any]
+
+
+class Work(Struct, kw_only=True):
+    """What an attempt did on this machine beside asking the model.
+
+    Attributes
+    ----------
+    steps : list of Step
+        In order.
+    isolation : str or None
+        The level that was in force.
+    peak_bytes : int or None
+        The largest memory that any call took, where measured.
+    summary : dict
+        How it went in short (turns, seconds, what ended it), JSON-ready; stored with the attempt
+        and kept when its answer is used again.
+    """
+
+    steps: list[Step] = msgspec.field(default_factory=list)
+    isolation: str | None = None
+    peak_bytes: int | None = None
+    summary: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class Output(Struct, kw_only=True):
     """What came back for one attempt.
 
@@ -271,6 +311,8 @@ class Output(Struct, kw_only=True):
         What went wrong and whose fault it is, for ``finish_reason="error"``.
     latency_s : float or None
         Wall seconds of the call that brought it (a batch's time is shared evenly).
+    work : Work or None
+        What a solver that runs tools did; scorers do not see it.
     """
 
     text: str
@@ -288,6 +330,7 @@ class Output(Struct, kw_only=True):
     error: str | None = None
     error_kind: ErrorKind | None = None
     latency_s: float | None = None
+    work: Work | None = None
 
     def as_message(self) -> Message:
         """Give the assistant's turn that a conversation goes on from.

@@ -110,8 +110,7 @@ class Subject:
 
 def turns_of(task: Task, sample: Sample) -> tuple[str, ...]:
     """Give gold as a tuple of turns."""
-    gold = task.gold(sample)
-    return (gold,) if isinstance(gold, str) else tuple(gold)
+    return task.gold_texts(sample)
 
 
 def rendered(task: Task, samples: Iterable[Sample]) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct, field
 
 from harness.core.errors import UsageError, unknown
-from harness.runner.difference import diff_runs
+from harness.runner.adaptive_outcome import METHOD
 from harness.runner.summary import Summary, headline_of, summaries
+from harness.store.difference import diff_runs
 from harness.store.ingest import refresh
 from harness.store.layout import Store, find_run
 from harness.store.publish import snapshot
@@ -127,7 +127,8 @@ def compare(store: Store, a: str, b: str, *, allow_different: bool = False) -> C
         Each a run id (or the beginning or random part of one, or ``last``), a model SPEC (the
         newest run of each task that both ran), or ``MODEL@TASK``.
     allow_different : bool
-        Compare runs whose prompt, task version, items' content or scorer are not the same.
+        Compare runs whose prompt, task version, items' content or scorer are not the same, or
+        that chose their items.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def _one_task(
 ) -> tuple[Comparison, PairTest]:
     from harness.stats.pairs import compare_items
 
-    unlike = diff_runs(con, store, a.run_id, b.run_id).unlike()
+    unlike = diff_runs(con, store, a.run_id, b.run_id).unlike() + _chosen(a, b)
     if unlike and not allow_different:
         raise UsageError(
             f"{a.run_id} and {b.run_id} are not alike in {'; '.join(unlike)}; see `harness show "
@@ -245,6 +246,20 @@ def _one_task(
     return made, test
 
 
+def _chosen(a: Summary, b: Summary) -> list[str]:
+    """Say which side is adaptive: a difference on items that it chose is of these items only."""
+    sides = [label for label, run in (("A", a), ("B", b)) if _is_adaptive(run)]
+    if not sides:
+        return []
+    who = " and ".join(sides)
+    why = "chosen by what was answered before, so a difference on them is of these items only"
+    return [f"items ({who} adaptive: {why})"]
+
+
+def _is_adaptive(run: Summary) -> bool:
+    return headline_of(run)[1].method == METHOD
+
+
 def _marks(a: Summary, b: Summary) -> list[str]:
     """Say what a reader must know of a side: a baseline, or a run with something left open."""
     return [
@@ -265,17 +280,13 @@ def _over_all(a: str, b: str, tasks: list[Comparison], tests: Sequence[PairTest]
             a=a, b=b, n=one.n, diff=one.diff, lo=one.lo, hi=one.hi, p=one.p, test=one.test,
             flips=one.flips, tasks=tasks,
         )  # fmt: skip
-    from statistics import NormalDist
+    from harness.stats.pairs import over_tasks
 
-    diff = math.fsum(t.diff or 0.0 for t in tests) / len(tests)
-    known = [t.se for t in tests if t.se]  # 0 says nothing: all differences of a task are equal
-    lo = hi = p = None
-    if len(known) == len(tests) and (se := math.hypot(*known) / len(tests)) > 0:
-        half = NormalDist().inv_cdf(0.975) * se
-        lo, hi, p = diff - half, diff + half, 2 * NormalDist().cdf(-abs(diff) / se)
+    macro = over_tasks(tests)
     kinds: tuple[Literal["gained", "lost"], ...] = ("gained", "lost")
     flips = Flips(*([f"{t.task}/{i}" for t in tasks for i in getattr(t.flips, k)] for k in kinds))
     n = sum(t.n for t in tasks)
     return Compared(
-        a=a, b=b, n=n, diff=diff, lo=lo, hi=hi, p=p, test="macro", flips=flips, tasks=tasks
-    )
+        a=a, b=b, n=n, diff=macro.diff, lo=macro.lo, hi=macro.hi, p=macro.p, test="macro",
+        flips=flips, tasks=tasks,
+    )  # fmt: skip

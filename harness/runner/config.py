@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.backends.base import LoadOptions
+from harness.core.environment import SandboxLevel
 from harness.core.errors import UsageError
 from harness.core.errors import unknown as unknown_name
 from harness.core.hub import parse_data
@@ -21,6 +22,7 @@ OnLong = Literal["error", "skip", "truncate"]
 Switch = Literal["auto", "on", "off"]
 _CHOICES: dict[str, tuple[str, ...]] = {
     "on_long": get_args(OnLong), "chat_template": get_args(Switch), "errors": ERROR_POLICIES,
+    "sandbox": get_args(SandboxLevel),
 }  # fmt: skip
 
 
@@ -58,6 +60,8 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         behind HTTP; answers do not depend on them.
     on_long : {"error", "skip", "truncate"}
         What becomes of a prompt longer than the model's context.
+    sandbox : SandboxLevel
+        The isolation around what a model writes; below ``userns`` only where named.
     errors : {"wrong", "exclude"}
         What the model's own errors and timeouts count as.
     data_root : str or None
@@ -70,6 +74,15 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Model SPEC for scorers that ask one; no answer depends on it.
     max_cost, max_time, max_total_tokens
         When to stop (see `harness.runner.limits.Limits`); no answer depends on them.
+    adaptive : bool
+        Ask only the items that tell most, chosen by what was answered before.
+    se : float or None
+        Then: stop when ability is known to this standard error.
+    max_items : int or None
+        Then: stop at so many items.
+    bank : str or None
+        Then: the item bank, by its name in the store or as a file; by default the newest that has
+        items of the task.
     """
 
     task: str
@@ -97,6 +110,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rpm: int | None = None
     timeout: float | None = None
     on_long: OnLong = "error"
+    sandbox: SandboxLevel = "auto"
     errors: Literal["wrong", "exclude"] = "wrong"
     data_root: str | None = None
     data: str | None = None
@@ -105,6 +119,10 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_cost: float | None = None
     max_time: float | None = None
     max_total_tokens: int | None = None
+    adaptive: bool = False
+    se: float | None = None
+    max_items: int | None = None
+    bank: str | None = None
 
     def task_request(self) -> TaskRequest:
         """The part that the task reads."""
@@ -152,6 +170,9 @@ def make_config(**options: Any) -> RunConfig:
         options["data_root"] = str(expanded(root).absolute())
     if isinstance(options.get("data"), str):
         options["data"] = str(parse_data(options["data"]))
+    bank = options.get("bank")
+    if isinstance(bank, str) and is_bank_file(bank):
+        options["bank"] = str(expanded(bank).absolute())
     known = set(RunConfig.__struct_fields__)
     unknown = sorted(set(options) - known)
     if unknown:
@@ -164,8 +185,43 @@ def make_config(**options: Any) -> RunConfig:
     except msgspec.ValidationError as error:
         raise UsageError(f"bad option of a run: {error}") from error
     _check_ranges(config)
+    _check_adaptive(config)
     config.limits().check()
     return config
+
+
+def is_bank_file(bank: str) -> bool:
+    """Tell the path of a bank's file from the name of one in the store.
+
+    Examples
+    --------
+    >>> is_bank_file("default"), is_bank_file("mine.json"), is_bank_file("./mine")
+    (False, True, True)
+    """
+    return bank.endswith(".json") or "/" in bank
+
+
+def _check_adaptive(config: RunConfig) -> None:
+    """Refuse what an adaptive run cannot be joined with: it chooses the items itself, once each."""
+    if not config.adaptive:
+        for name in ("se", "max_items", "bank"):
+            if getattr(config, name) is not None:
+                raise UsageError(f"--{name.replace('_', '-')} belongs to --adaptive")
+        return
+    for name in ("limit", "first", "ids"):
+        if getattr(config, name):
+            raise UsageError(f"--adaptive chooses the items itself: leave --{name} out")
+    if config.epochs > 1 or config.strategy != "sample":
+        what = "--epochs" if config.epochs > 1 else "--strategy"
+        raise UsageError(f"--adaptive asks every item once: leave {what} out")
+    if config.no_data:
+        raise UsageError(
+            "--adaptive measures with items as they were answered: leave --no-data out"
+        )
+    if config.se is not None and not 0 < config.se < float("inf"):
+        raise UsageError(f"--se must be above 0, not {config.se}")
+    if config.max_items is not None and config.max_items < 1:
+        raise UsageError(f"--max-items must be at least 1, not {config.max_items}")
 
 
 def _check_ranges(config: RunConfig) -> None:

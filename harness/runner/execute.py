@@ -8,21 +8,21 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from harness.core.errors import HarnessError
 from harness.core.records import SampleRecord
 from harness.core.status import effective_status, error_kind_of, is_open, value_counted
 from harness.core.types import (
-    ChoiceRequest,
     ErrorKind,
     GenerateRequest,
     Output,
     Request,
     Score,
     Status,
-    Usage,
+    Work,
 )
+from harness.runner.attempts import Active, Todo, begin, close, close_all, cores, move, take
 from harness.runner.drawing import Draws
 from harness.runner.judging import Call
 from harness.runner.limits import Meter
@@ -31,34 +31,21 @@ from harness.runner.plan import Plan, Planned
 from harness.runner.pool import Calls, wait_for_one
 from harness.runner.scoring import judge
 from harness.runner.writing import (
-    call_facts,
     event,
     failed,
     output_of,
     reused_record,
     sample_record,
     score_record,
+    transcript,
 )
-from harness.solvers.base import Solving
 from harness.store.journal import Journal
 from harness.store.queries import StoredAnswer
 
+__all__ = ["FAULTS_IN_A_ROW", "RETRIES", "Executor", "Todo"]
+
 RETRIES = 2  # further attempts after a fault of harness, engine or network
 FAULTS_IN_A_ROW = 50  # so many and the run stops: something is broken for all of them
-
-
-class Todo(Struct):
-    """An attempt to be made: its plan and its number (1, then 2 after a fault, …)."""
-
-    planned: Planned
-    attempt: int = 1
-
-
-class _Active(Struct):
-    todo: Todo
-    solving: Solving
-    request: Request | None = None
-    outputs: list[Output] = field(default_factory=list)
 
 
 class _ToScore(Struct):
@@ -94,11 +81,13 @@ class Executor:
         self.n_not_started = 0
         self.n_cached = 0
         self.n_left_open = 0  # attempts that ended by no fault of the model
-        self._stopping = False
+        # What each attempt counts with, by item; for whoever wants to know while the run goes.
+        self.counted: dict[int, float | None] | None = None
         self._faults_in_a_row = 0
         self._draws = Draws(plan, journal)
         n_judges: int = plan.judge.max_connections if plan.judge else 1
-        self._scoring = Calls(self._verdict, n_judges) if n_judges > 1 else None
+        self._n_judges = n_judges
+        self._scoring = self._judges()
 
     def run(self, todo: Iterable[Todo]) -> None:
         """Make the attempts in plan order, as many at once as the backend likes.
@@ -112,7 +101,9 @@ class Executor:
         # A plug-in may not know the attribute: one call at a time, in batches.
         limit: int = getattr(self.plan.backend, "max_connections", 1)
         try:
-            if limit > 1:
+            if self.plan.works_locally:
+                self._run_with_tools(waiting, limit)
+            elif limit > 1:
                 self._run_side_by_side(waiting, limit)
             else:
                 self._run_in_batches(waiting)
@@ -126,19 +117,26 @@ class Executor:
         finally:
             if self._scoring is not None:
                 self._scoring.stop()
+                self._scoring = self._judges()  # an adaptive run comes again
             self._keep_observed()
 
+    def _judges(self) -> Calls[_ToScore, tuple[Score, list[Call]]] | None:
+        return Calls(self._verdict, self._n_judges) if self._n_judges > 1 else None
+
     def _run_in_batches(self, waiting: deque[Todo]) -> None:
-        active: list[_Active] = []
-        while waiting or active:
-            while self._may_start(waiting) and len(active) < self.plan.backend.batch_size:
-                todo_now = waiting.popleft()
-                one = _Active(todo_now, self._solving(todo_now.planned))
-                if self._advance(one, None, waiting):
-                    active.append(one)
-            if active:
-                active = self._step(active, waiting)
-            self._take_scored(block=False)
+        active: list[Active] = []
+        try:
+            while waiting or active:
+                while self._may_start(waiting) and len(active) < self.plan.backend.batch_size:
+                    one = begin(self.plan, waiting.popleft())
+                    if self._goes_on(one, move(one), waiting):
+                        active.append(one)
+                if active:
+                    active = self._step(active, waiting)
+                self._take_scored(block=False)
+        finally:
+            for one in active:
+                close(one)
 
     def _run_side_by_side(self, waiting: deque[Todo], limit: int) -> None:
         """Keep single requests under way in threads; solve, score and journal here as they end."""
@@ -146,37 +144,87 @@ class Executor:
         try:
             while waiting or calls.n_under_way:
                 while self._may_start(waiting) and calls.free:
-                    todo_now = waiting.popleft()
-                    one = _Active(todo_now, self._solving(todo_now.planned))
-                    self._go_on(one, None, waiting, calls)
+                    one = begin(self.plan, waiting.popleft())
+                    if self._goes_on(one, move(one), waiting):
+                        calls.start(one)
                 if calls.n_under_way:
                     wait_for_one(calls, self._scoring)
                     for one, answer in calls.ended(block=False):
-                        self._go_on(one, answer.result(), waiting, calls)
+                        take(one, answer)
+                        if self._goes_on(one, move(one), waiting):
+                            calls.start(one)
                 self._take_scored(block=False)
         except (HarnessError, KeyboardInterrupt):
             # Answers that are here are paid for: keep them before the run stops.
-            self._stopping = True
             for one, answer in calls.ended(block=False):
                 with contextlib.suppress(HarnessError):
-                    self._go_on(one, answer.result(), waiting, calls)
+                    take(one, answer)
+                    if self._goes_on(one, move(one), waiting):
+                        close(one)
             raise
         finally:
+            for one in calls.arguments:
+                close(one)
             calls.stop()
 
-    def _go_on(
-        self,
-        one: _Active,
-        output: Output | None,
-        waiting: deque[Todo],
-        calls: Calls[_Active, Output],
-    ) -> None:
-        if output is not None:
-            one.outputs.append(output)
-        if self._advance(one, output, waiting) and not self._stopping:
-            calls.start(one)
+    def _run_with_tools(self, waiting: deque[Todo], limit: int) -> None:
+        """Move attempts on in threads, a core each, since they run tools; ask the model beside it.
 
-    def _call_one(self, one: _Active) -> Output:
+        A model that takes one batch at a time is asked when no attempt moves any more, or when half
+        of them wait for it: so batches are large, and one slow tool holds up few.
+        """
+        steps = Calls(move, cores())
+        calls = Calls(self._call_one, limit) if limit > 1 else None
+        most = limit if calls else self.plan.backend.batch_size
+        open_: dict[int, Active] = {}
+        asking: list[Active] = []
+        try:
+            while waiting or open_:
+                while len(open_) < most and self._may_start(waiting):
+                    one = begin(self.plan, waiting.popleft())
+                    open_[id(one)] = one
+                    steps.start(one)
+                if asking and (not steps.n_under_way or 2 * len(asking) >= len(open_)):
+                    asking = self._ask_batch(asking, steps)
+                elif open_:
+                    wait_for_one(steps, calls, self._scoring)
+                for one, moved in steps.ended(block=False):
+                    if not self._goes_on(one, moved.result(), waiting):
+                        del open_[id(one)]
+                    elif calls:
+                        calls.start(one)
+                    else:
+                        asking.append(one)
+                for one, answer in calls.ended(block=False) if calls else ():
+                    take(one, answer)
+                    steps.start(one)
+                self._take_scored(block=False)
+        except (HarnessError, KeyboardInterrupt):
+            # Attempts that have ended are paid for: keep them before the run stops.
+            for one, moved in steps.ended(block=False):
+                with contextlib.suppress(HarnessError):
+                    if not self._goes_on(one, moved.result(), waiting):
+                        del open_[id(one)]
+            raise
+        finally:
+            close_all(open_.values(), steps)
+            steps.stop()
+            if calls:
+                calls.stop()
+
+    def _ask_batch(
+        self, asking: list[Active], steps: Calls[Active, Request | Output]
+    ) -> list[Active]:
+        """Answer the requests of the first kind found; give the attempts that wait still."""
+        kind = type(asking[0].request)
+        batch = [one for one in asking if type(one.request) is kind]
+        outputs = self._call([one.request for one in batch if one.request is not None])
+        for one, output in zip(batch, outputs, strict=True):
+            one.outputs.append(output)
+            steps.start(one)
+        return [one for one in asking if type(one.request) is not kind]
+
+    def _call_one(self, one: Active) -> Output:
         assert one.request is not None
         return self._call([one.request])[0]
 
@@ -232,49 +280,26 @@ class Executor:
             self.n_not_started += 1
         return reached is not None
 
-    def _solving(self, planned: Planned) -> Solving:
-        # A generator around it, so that whatever goes wrong on the way to the first request is
-        # met in `_advance` too.
-        return (yield from self.plan.solver(self.plan.item(planned)))
+    def _goes_on(self, one: Active, moved: Request | Output, waiting: deque[Todo]) -> bool:
+        """Tell whether an attempt asks for more; one that ended is stored."""
+        if isinstance(moved, Output):
+            self._end(one.todo, moved, waiting, one.outputs)
+            return False
+        one.request = moved
+        return True
 
-    def _advance(self, one: _Active, output: Output | None, waiting: deque[Todo]) -> bool:
-        """Move an attempt on; True when it asks for more, False when it ended and is stored."""
-        try:
-            one.request = next(one.solving) if output is None else one.solving.send(output)
-            if isinstance(one.request, GenerateRequest | ChoiceRequest):
-                return True
-            raise TypeError(f"the solver asked for a {type(one.request).__name__}")
-        except StopIteration as done:
-            answer = done.value
-            if not isinstance(answer, Output):
-                error = TypeError(f"the solver returned a {type(answer).__name__}, no Output")
-                answer = failed(error, "harness")
-        except HarnessError:
-            raise
-        except Exception as error:  # noqa: BLE001  a fault of the harness must stay visible per item
-            answer = failed(error, "harness")
-        if one.outputs and answer is not one.outputs[0]:
-            # A copy: the output of the last turn stays what that turn was.
-            answer = msgspec.structs.replace(
-                answer,
-                usage=_total([o.usage for o in one.outputs]),
-                latency_s=sum(o.latency_s or 0.0 for o in one.outputs),
-            )
-        self._end(one.todo, answer, waiting, one.outputs)
-        return False
-
-    def _step(self, active: list[_Active], waiting: deque[Todo]) -> list[_Active]:
+    def _step(self, active: list[Active], waiting: deque[Todo]) -> list[Active]:
         """Answer the requests of the first kind found and move their attempts on."""
         kind = type(active[0].request)
         batch = [a for a in active if type(a.request) is kind]
         outputs = self._call([a.request for a in batch if a.request is not None])
         answered = {id(a): output for a, output in zip(batch, outputs, strict=True)}
-        still: list[_Active] = []
+        still: list[Active] = []
         for one in active:
             output = answered.get(id(one))
             if output is not None:
                 one.outputs.append(output)
-            if output is None or self._advance(one, output, waiting):
+            if output is None or self._goes_on(one, move(one), waiting):
                 still.append(one)
         return still
 
@@ -316,27 +341,32 @@ class Executor:
             # Retries come one after the other at the end: they say nothing about the other items.
             self._faults_in_a_row += 1
         if fault and todo.attempt % (RETRIES + 1):
-            self._keep(record, calls)
+            self._keep(record, calls, output.work)
             waiting.append(Todo(planned, todo.attempt + 1))
         else:
-            self._write(todo, record, calls)
+            self._write(todo, record, calls, output.work)
         if self._faults_in_a_row >= FAULTS_IN_A_ROW:
             raise HarnessError(f"stopped after {FAULTS_IN_A_ROW} faults in a row: {record.error}")
 
-    def _keep(self, record: SampleRecord, calls: Sequence[Output]) -> None:
-        """Journal an attempt and, where it took several turns or tools, each of its model calls."""
+    def _keep(self, record: SampleRecord, calls: Sequence[Output], work: Work | None) -> None:
+        """Journal an attempt and, where it took several turns or tools, what happened in each."""
         self.journal.append(record)
-        apart = len(calls) > 1 or any(output.tool_calls for output in calls)
-        for turn, output in enumerate(calls if apart else ()):
-            what = call_facts(turn, output)
-            self.journal.append(event(self.journal.run_id, "model_call", what, about=record))
+        if len(calls) > 1 or work or any(output.tool_calls for output in calls):
+            for made in transcript(record, calls, work):
+                self.journal.append(made)
 
-    def _write(self, todo: Todo, record: SampleRecord, calls: Sequence[Output] = ()) -> None:
-        self._keep(record, calls)
+    def _write(
+        self,
+        todo: Todo,
+        record: SampleRecord,
+        calls: Sequence[Output] = (),
+        work: Work | None = None,
+    ) -> None:
+        self._keep(record, calls, work)
         if record.status in ("unscored", "truncated"):
             self._score(_ToScore(todo.planned, record))
         else:
-            self._tell(record.status, record.error_kind, None)
+            self._tell(todo.planned, record.status, record.error_kind, None)
             self.n_left_open += self._draws.add(todo.planned, record, None)
 
     def _score(self, one: _ToScore) -> None:
@@ -367,20 +397,18 @@ class Executor:
             self.journal.append(event(self.journal.run_id, "judge_call", used, about=record))
             self._count(call.tokens_in, call.tokens_out, call.cost_usd)
         status = effective_status(record.status, score.status)
-        self._tell(status, error_kind_of(score.reason), score.value)
+        self._tell(one.planned, status, error_kind_of(score.reason), score.value)
         self.n_left_open += self._draws.add(one.planned, record, score)
 
     def _count(self, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
         if warning := self.meter.add(tokens_in, tokens_out, cost):
             self.observer.note(warning)
 
-    def _tell(self, status: Status, kind: ErrorKind | None, value: float | None) -> None:
+    def _tell(
+        self, planned: Planned, status: Status, kind: ErrorKind | None, value: float | None
+    ) -> None:
         self.n_left_open += is_open(status, kind)
-        policy = self.plan.config.errors
-        self.observer.finished(status, value_counted(status, kind, value, policy))
-
-
-def _total(usages: Sequence[Usage]) -> Usage:
-    """Add up the calls of one attempt; what one of them does not say is not known of the sum."""
-    columns = [[getattr(usage, name) for usage in usages] for name in Usage.__struct_fields__]
-    return Usage(*(None if None in column else sum(column) for column in columns))
+        counted = value_counted(status, kind, value, self.plan.config.errors)
+        if self.counted is not None:
+            self.counted[planned.index] = counted
+        self.observer.finished(status, counted)

@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.keys import sha256_of
+from harness.runner.adaptive_bank import add_contents, bank_file, make_bank, write_bank
+from harness.runner.common_models import link_through_models
 from harness.runner.environment import environment
-from harness.runner.human_minutes import Minutes, add_minutes, finite
+from harness.runner.human_minutes import Minutes, finite, with_known_dates, with_the_stores_own
+from harness.runner.linking import add_minutes, link
+from harness.runner.published import beside_published
+from harness.store.banks import item_contents
 from harness.store.fits import (
     FitItem,
     FitModel,
@@ -42,9 +47,15 @@ _IN_OUR_WORDS = {
     "largest_block=True": "--largest-block",
     "scores='fractional'": "--scores fractional",
     "method='joint'": "--method joint",
+    "method='mml'": "--method mml",
+    "choices=": "--choices",
 }
 _PACKAGES = ("bridge-harness", "numpy", "scipy")
 _NAMED = 3
+NOT_LINKED = (
+    "not linked to human minutes: no shared items or models with a scale that has them, and no "
+    "minutes of their own"
+)
 
 
 class ItemKey(NamedTuple):
@@ -88,6 +99,9 @@ def fit_store(
     scores: str = "counts",
     largest_block: bool = False,
     minutes: Minutes | None = None,
+    bank: str | None = None,
+    model_kind: str = "2pl",
+    choices: int | None = None,
 ) -> StoredFit:
     """Fit what the store holds, and keep the fit in it.
 
@@ -107,7 +121,15 @@ def fit_store(
     largest_block : bool
         Where there is no common scale, fit the largest connected part.
     minutes : Minutes, optional
-        Human minutes of items, and release dates: then the fit has horizons.
+        Human minutes of items, and release dates: then the fit has horizons. Without them the
+        minutes that the tasks state of their items, and the dates of the models' cards.
+    bank : str, optional
+        Keep the items as a bank of this name too, for adaptive runs, in the store and as the file
+        ``banks/NAME.json`` beside it.
+    model_kind : {"2pl", "3pl", "grm"}
+        Two-parameter logistic, with a lower asymptote of 1/choices, or graded response model.
+    choices : int, optional
+        Options of an item, for ``3pl``.
 
     Returns
     -------
@@ -136,12 +158,18 @@ def fit_store(
         "k": [row[5] for row in rows],
         "n": [row[6] for row in rows],
     }
-    fitted = _fit(table, method, scores, largest_block)
+    fitted = _fit(table, method, scores, largest_block, model_kind, choices)
     selection = {"tasks": chosen_tasks, "models": list(models), "baselines": baselines}
-    found = _stored(fitted, "store", selection, time.perf_counter() - started, minutes)
-    if minutes is not None:
-        add_minutes(fitted, found, minutes)
+    names: tuple[Any, ...] = fitted.models.model
+    specs = {str(who): who.model.partition(" [")[0] for who in names}
+    items = [str(key) for key in fitted.items.item]
+    known = with_the_stores_own(con, minutes or Minutes(), chosen_tasks, items, specs)
+    found = _read(fitted, "store", selection, started, known, specs, bank)
+    if found.bank is not None:
+        add_contents(found.bank, item_contents(con, chosen_tasks))
     keep_fit(store, found)
+    if found.bank is not None:
+        write_bank(found.bank, bank_file(store, found.bank.bank.name))
     return found
 
 
@@ -152,14 +180,17 @@ def fit_file(
     scores: str = "counts",
     largest_block: bool = False,
     minutes: Minutes | None = None,
+    bank: str | None = None,
+    model_kind: str = "2pl",
+    choices: int | None = None,
 ) -> StoredFit:
     """Fit the answers in a file: py-irt JSONL, a long or wide CSV, or a long Parquet table.
 
     Parameters
     ----------
     path : Path
-    method, scores, largest_block, minutes
-        As for `fit_store`.
+    method, scores, largest_block, minutes, bank, model_kind, choices
+        As for `fit_store`; a bank's file is written by `harness.runner.adaptive_bank.write_bank`.
 
     Returns
     -------
@@ -175,10 +206,33 @@ def fit_file(
     """
     _check(method, scores)
     started = time.perf_counter()
-    fitted = _fit(path, method, scores, largest_block)
-    found = _stored(fitted, path.name, {}, time.perf_counter() - started, minutes)
-    if minutes is not None:
-        add_minutes(fitted, found, minutes)
+    fitted = _fit(path, method, scores, largest_block, model_kind, choices)
+    names = {str(name): str(name) for name in fitted.models.model}
+    known = with_known_dates(minutes or Minutes(), names)
+    return _read(fitted, path.name, {}, started, known, names, bank)
+
+
+def _read(
+    fitted: irt.Fit,
+    source: str,
+    selection: dict[str, Any],
+    started: float,
+    minutes: Minutes,
+    names: dict[str, str],
+    bank: str | None,
+) -> StoredFit:
+    """Turn a fit into rows, in human minutes where any are known."""
+    if not minutes.minutes:
+        found = _stored(fitted, source, selection, started, None)
+        if not link_through_models(fitted, found, names, minutes):
+            found.fit.verdict["not_linked"] = "; ".join((NOT_LINKED, *minutes.notes))
+        found.bank = None if bank is None else make_bank(fitted, bank, found.fit)
+        return found
+    linked = link(fitted, minutes)
+    found = _stored(linked.fit, source, selection, started, minutes)
+    add_minutes(linked, found, minutes)
+    beside_published(linked, found)
+    found.bank = None if bank is None else make_bank(linked.fit, bank, found.fit)
     return found
 
 
@@ -247,16 +301,19 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
-def _fit(source: Path | dict[str, Any], method: str, scores: str, largest_block: bool) -> irt.Fit:
+def _fit(
+    source: Path | dict[str, Any], method: str, scores: str, largest_block: bool, model: str,
+    choices: int | None,
+) -> irt.Fit:  # fmt: skip
     import irt
 
     kind: Scores = "fractional" if scores == "fractional" else "counts"
     try:
         if isinstance(source, Path):
-            answers = _read(source, kind)
+            answers = _answers(source, kind)
         else:
             answers = irt.Responses.from_table(source, kind)
-        return irt.fit(answers, method, largest_block=largest_block)
+        return irt.fit(answers, method, largest_block=largest_block, model=model, choices=choices)
     except irt.DataError as error:
         text = str(error)
         for theirs, ours in _IN_OUR_WORDS.items():
@@ -266,7 +323,7 @@ def _fit(source: Path | dict[str, Any], method: str, scores: str, largest_block:
         raise HarnessError(f"method {method}: {error}") from error
 
 
-def _read(path: Path, scores: Scores) -> irt.Responses:
+def _answers(path: Path, scores: Scores) -> irt.Responses:
     import irt
 
     try:
@@ -285,13 +342,16 @@ def _stored(
     fitted: irt.Fit,
     source: str,
     selection: dict[str, Any],
-    seconds: float,
+    started: float,
     minutes: Minutes | None,
 ) -> StoredFit:
     """Turn a fit into rows of the store."""
     scores = "fractional" if fitted.responses.fractional else "counts"
     # With other anchors, dates or level it is another reading of the same fit, kept beside it.
-    reading = [] if minutes is None else [minutes]
+    reading: list[Any] = [] if minutes is None else [minutes]
+    if fitted.kind != "2pl":
+        c = fitted.estimate.c
+        reading += [fitted.kind, None if c is None else c.tolist()]
     name = sha256_of([fitted.method, fitted.data_hash, scores, *reading])[:12]
     fit_id = f"{fitted.method}-{name}"
     packages = environment()["packages"]
@@ -300,14 +360,15 @@ def _stored(
     if remark:
         verdict["text"] += f"\n{remark}"
     row = FitRow(
-        fit_id=fit_id, method=fitted.method, scores=scores,
+        fit_id=fit_id, method=fitted.method, scores=scores, seed=fitted.estimate.seed,
         parameterisation=fitted.parameterisation, gauge=fitted.gauge,
         hyper=_numbers(vars(fitted.hyper)), source=source, selection=selection,
         data_hash=fitted.data_hash, code_commit=environment().get("git_commit"),
         versions={p: packages[p] for p in _PACKAGES if p in packages},
         converged=bool(fitted.verdict.converged), verdict=verdict,
         log_loss=finite(fitted.log_loss), n_models=len(fitted.models), n_items=len(fitted.items),
-        n_cells=fitted.responses.n_cells, seconds=seconds,
+        n_cells=fitted.responses.n_cells,
+        seconds=time.perf_counter() - started,
         created=datetime.now(UTC).replace(tzinfo=None),
     )  # fmt: skip
     models = [_model(fit_id, one) for one in fitted.models.to_dicts()]

@@ -9,7 +9,7 @@ from harness.core.keys import sample_hash
 from harness.core.records import Record, RunFinished, RunStarted, SampleRecord, ScoreRecord
 from harness.core.status import SCORER_FAULT, is_open
 from harness.core.types import Score
-from harness.runner.execute import Todo
+from harness.runner.attempts import Todo
 from harness.runner.plan import Plan, Planned
 
 Place = tuple[str, int, int, str]

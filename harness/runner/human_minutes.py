@@ -1,11 +1,12 @@
-"""Read a fit in human minutes: files of minutes and release dates, horizons, doubling time."""
+"""Human minutes of items and release dates of models: from files, the store and the models' cards."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,15 @@ import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
+from harness.core.models import card_of
+from harness.core.resources import data
 
 if TYPE_CHECKING:
-    import irt
-    from harness.store.fits import StoredFit
+    from duckdb import DuckDBPyConnection
 
-LEVELS = ("ols", "weighted")
+LEVELS = ("ols", "weighted", "joint")
+LEAST_ANCHORS = 3
+REFERENCE = "published/bridge.csv"  # the population that BRIDGE's published figures are of
 _ITEM = ("item", "item_id", "task_id")
 _MINUTES = ("human_minutes", "minutes")
 _MODEL = ("model", "subject_id")
@@ -31,36 +35,43 @@ class Minutes(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     minutes : dict of str to float
-        The anchors, by the item's name in the fit (``task/item`` for items of the store).
+        The anchors, by the item's name in the fit (``task/item`` for items of the store); empty
+        where no human time is known.
     dates : dict of str to str
-        Release dates by model; empty when none were given.
-    level : {"ols", "weighted"}
+        Release dates by model.
+    level : {"ols", "weighted", "joint"}
         How the link is estimated.
+    others : dict of str to dict
+        Items with minutes that are no anchors, by group: what the link can be tested on.
     notes : tuple of str
-        What was left out on reading.
+        Where minutes and dates come from, and what was left out on reading.
     """
 
-    minutes: dict[str, float]
-    dates: dict[str, str]
+    minutes: dict[str, float] = msgspec.field(default_factory=dict)
+    dates: dict[str, str] = msgspec.field(default_factory=dict)
     level: str = "ols"
+    others: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def read_minutes(
-    path: Path, dates: Path | None = None, anchors: str | None = None, level: str = "ols"
+    path: Path | None,
+    dates: Path | None = None,
+    anchors: str | None = None,
+    level: str = "ols",
 ) -> Minutes:
     """Read the files.
 
     Parameters
     ----------
-    path : pathlib.Path
+    path : pathlib.Path, optional
         ``.csv``, ``.jsonl`` or ``.parquet`` with the columns `item` (or `item_id`, `task_id`) and
         `human_minutes` (or `minutes`). Rows with an empty cell of minutes are no anchors.
     dates : pathlib.Path, optional
         The same forms, with `model` (or `subject_id`) and `release_date` (or `release_time`, `date`).
     anchors : str, optional
-        ``COLUMN=VALUE``: only these rows of the first file.
-    level : {"ols", "weighted"}
+        ``COLUMN=VALUE``: only these rows of the first file; the link is tested on the others.
+    level : {"ols", "weighted", "joint"}
 
     Raises
     ------
@@ -69,108 +80,148 @@ def read_minutes(
     """
     if level not in LEVELS:
         raise UsageError(f"--link {level!r} is not one of {', '.join(LEVELS)}")
-    rows, notes = _rows(path), []
-    if anchors is not None:
-        column, equals, value = anchors.partition("=")
-        if not equals or not rows or column not in rows[0]:
-            known = _columns(rows)
-            raise UsageError(f"--anchors {anchors!r}: write COLUMN=VALUE; {path} has {known}")
-        rows = [row for row in rows if str(row.get(column)) == value]
-    minutes = _pairs(path, rows, _ITEM, _MINUTES, _number)
-    if left := len(rows) - len(minutes):
-        notes.append(f"{left} rows of {path.name} have no minutes, so they are no anchors")
+    minutes: dict[str, float] = {}
+    others: dict[str, dict[str, float]] = {}
+    notes: tuple[str, ...] = ()
+    if path is not None:
+        groups, notes = _grouped(path, anchors)
+        minutes = groups.pop("")
+        others = groups
     released = {} if dates is None else _pairs(dates, _rows(dates), _MODEL, _DATE, _text)
-    return Minutes(minutes=minutes, dates=released, level=level, notes=tuple(notes))
+    return Minutes(minutes=minutes, dates=released, level=level, others=others, notes=notes)
 
 
-def add_minutes(fitted: irt.Fit, found: StoredFit, given: Minutes) -> None:
-    """Write link, horizons and doubling time into a fit's rows.
+def _grouped(
+    path: Path, anchors: str | None
+) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+    """Give the anchors under "", and other items with minutes by their value in the column."""
+    rows = _rows(path)
+    column, equals, value = (anchors or "").partition("=")
+    if anchors is not None and (not equals or not rows or column not in rows[0]):
+        raise UsageError(f"--anchors {anchors!r}: write COLUMN=VALUE; {path} has {_columns(rows)}")
+    groups: dict[str, list[dict[str, Any]]] = {"": []}
+    for row in rows:
+        group = str(row.get(column)) if anchors is not None else value
+        groups.setdefault("" if group == value else group, []).append(row)
+    found = {
+        group: _pairs(path, members, _ITEM, _MINUTES, _number) if members or not group else {}
+        for group, members in groups.items()
+    }
+    left = len(groups[""]) - len(found[""])
+    notes = (f"{left} rows of {path.name} have no minutes, so they are no anchors",) if left else ()
+    return {group: pairs for group, pairs in found.items() if pairs or not group}, notes
 
-    Raises
-    ------
-    UsageError
-        Minutes or dates that do not fit: unknown items, minutes that are not positive, too few
-        anchors, a frontier in fewer than two months.
+
+def with_the_stores_own(
+    con: DuckDBPyConnection,
+    given: Minutes,
+    tasks: list[str],
+    items: Iterable[str],
+    models: Mapping[str, str],
+) -> Minutes:
+    """Fill in what no file gave: minutes that tasks state of their items, dates of the cards.
+
+    Parameters
+    ----------
+    con : DuckDBPyConnection
+        A snapshot.
+    given : Minutes
+        As read from files.
+    tasks : list of str
+        What is fitted.
+    items : iterable of str
+        The fit's names of its items.
+    models : mapping of str to str
+        The fit's names of its models to their SPECs.
+
+    Returns
+    -------
+    Minutes
     """
-    import irt
+    if not given.minutes:
+        stated, notes = stated_minutes(con, tasks)
+        here = set(items)  # not every planned item has an answer that counts
+        minutes = {name: value for name, value in stated.items() if name in here}
+        if 0 < len(minutes) < LEAST_ANCHORS:
+            notes = (f"only {len(minutes)} items have human minutes: too few for a link",)
+            minutes = {}
+        given = msgspec.structs.replace(given, minutes=minutes, notes=given.notes + notes)
+    ran = con.execute(
+        "SELECT DISTINCT model, CAST(release_date AS VARCHAR) FROM runs JOIN model_variants "
+        "USING (variant_id) JOIN models USING (model_id) WHERE release_date IS NOT NULL ORDER BY ALL"
+    ).fetchall()
+    return with_known_dates(given, models, dict(ran))
 
-    # One name may stand for an item of several task versions: all of them take the same time.
-    names: dict[str, list[Any]] = {}
-    for key in (*fitted.items.item, *(key for key, _ in fitted.verdict.excluded.items)):
-        names.setdefault(str(key), []).append(key)
-    minutes = {
-        key: value for name, value in given.minutes.items() for key in names.get(name, [name])
-    }
-    try:
-        link = irt.fit_link(fitted, minutes, level=given.level)
-        halves, fifths = (irt.horizons(fitted, link, q) for q in (0.5, 0.8))
-        doubling = _doubling(fitted, link, minutes, given)
-    except irt.DataError as error:
-        raise UsageError(f"human minutes: {error}") from None
-    predicted = link.predict(fitted.items.b, fitted.items.se_b)
-    by_item = {
-        key if isinstance(key, tuple) else str(key): ends
-        for key, *ends in zip(
-            fitted.items.item, *map(_numbers, (predicted.median, predicted.lo, predicted.hi)),
-            strict=True,
+
+def stated_minutes(
+    con: DuckDBPyConnection, tasks: list[str]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Read the human minutes that tasks state of their items.
+
+    Parameters
+    ----------
+    con : DuckDBPyConnection
+    tasks : list of str
+
+    Returns
+    -------
+    minutes, notes
+        By ``task/item``; notes name the source of each task's.
+    """
+    rows = con.execute(
+        """
+        SELECT task_id, item_id, human_minutes, coalesce(human_time_source, 'no source stated')
+        FROM items JOIN tasks USING (task_id, version)
+        WHERE human_minutes IS NOT NULL AND list_contains($tasks, task_id)
+        ORDER BY task_id, version, item_id
+        """,
+        {"tasks": tasks},
+    ).fetchall()
+    sources = {task: source for task, _, _, source in rows}
+    notes = [f"human minutes of {task}: {source}" for task, source in sources.items()]
+    return {f"{task}/{item}": minutes for task, item, minutes, _ in rows}, tuple(notes)
+
+
+def with_known_dates(
+    given: Minutes, models: Mapping[str, str], recorded: Mapping[str, str] | None = None
+) -> Minutes:
+    """Where no release dates were given, take those of the cards and of the published population.
+
+    Parameters
+    ----------
+    given : Minutes
+    models : mapping of str to str
+        The fit's names of its models to their SPECs, or to the names that BRIDGE gives its models.
+    recorded : mapping of SPEC to date, optional
+        What the store recorded when the models ran.
+
+    Returns
+    -------
+    Minutes
+    """
+    if given.dates or not given.minutes:
+        return given
+    known = {**reference_dates(), **(recorded or {})}
+    found: dict[str, str] = {}
+    for name, spec in models.items():
+        card = card_of(spec) if ":" in spec else None
+        if card is not None and card.release_date is not None:
+            found[name] = card.release_date.isoformat()
+        elif spec in known:
+            found[name] = known[spec]
+    notes: tuple[str, ...] = ()
+    if found:
+        notes = (
+            f"release dates of {len(found)} models: from their cards and BRIDGE's published table",
         )
-    }  # fmt: skip
-    for item in found.items:
-        whole = (item.task_id, item.version, item.item_id)
-        place = item.item_id if item.task_id is None else whole
-        item.human_minutes_hat, item.lo, item.hi = by_item[place]
-    by_model = {
-        str(name): (*h50, *h80)
-        for name, h50, h80 in zip(
-            halves.model, *(zip(*map(_numbers, (h.minutes, h.lo, h.hi)), strict=True)
-                            for h in (halves, fifths)), strict=True,
-        )
-    }  # fmt: skip
-    for model in found.models:
-        (
-            model.horizon50_min, model.lo, model.hi,
-            model.horizon80_min, model.lo80, model.hi80,
-        ) = by_model[model.model]  # fmt: skip
-    found.fit.link = {
-        "level": link.level, "slope": finite(link.beta), "intercept": finite(link.alpha),
-        "r2": finite(link.r2), "tau": finite(link.tau), "n_anchors": link.n_anchors, **doubling,
-        "notes": [*given.notes, *dict.fromkeys((*link.notes, *halves.notes))],
-    }  # fmt: skip
+    return msgspec.structs.replace(given, dates=found, notes=given.notes + notes)
 
 
-def _doubling(
-    fitted: irt.Fit, link: irt.Link, minutes: dict[Any, float], given: Minutes
-) -> dict[str, Any]:
-    """Give the doubling time at the frontier, and how far the level of the link moves it."""
-    import irt
-
-    if not given.dates:
-        return {}
-    names = {str(name): name for name in fitted.models.model}
-    dates = {names.get(name, name): day for name, day in given.dates.items()}
-    by_level = {
-        level: irt.doubling(
-            fitted,
-            link if level == link.level else irt.fit_link(fitted, minutes, level=level),
-            dates,
-        )
-        for level in LEVELS
-    }
-    best = by_level[link.level]
-    return {
-        "doubling": _ends(best.months, best.lo, best.hi),
-        "best": {"model": str(best.best), **_ends(best.best_minutes, best.best_lo, best.best_hi)},
-        "frontier": [str(name) for name in best.trend.model],
-        "sensitivity": {
-            level: {
-                "doubling": finite(one.months),
-                "best": finite(one.best_minutes),
-            }
-            for level, one in by_level.items()
-        },
-        "undated": len(best.undated),
-        "dates_of_others": [str(name) for name in best.unknown],
-    }
+@cache
+def reference_dates() -> dict[str, str]:
+    """Read the release dates of the 36 models of BRIDGE's published trend."""
+    path = data(REFERENCE)
+    return _pairs(path, _rows(path), _MODEL, _DATE, _text)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -239,14 +290,6 @@ def _columns(rows: list[dict[str, Any]]) -> str:
     return ", ".join(str(name) for name in rows[0] if name is not None) if rows else "none"
 
 
-def _numbers(values: Any) -> list[float | None]:
-    return [finite(value) for value in values]
-
-
 def finite(value: Any) -> float | None:
     """Give what JSON can hold: nothing where there is no finite number."""
     return float(value) if math.isfinite(value) else None
-
-
-def _ends(value: float, lo: float, hi: float) -> dict[str, float | None]:
-    return dict(zip(("value", "lo", "hi"), _numbers((value, lo, hi)), strict=True))

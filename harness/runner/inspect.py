@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.errors import HarnessError, unknown
+from harness.core.errors import HarnessError, UsageError, unknown
 from harness.core.records import RunStarted
 from harness.core.task import make_task
 from harness.core.types import Sample
 from harness.runner.config import RunConfig
 from harness.store import queries
 from harness.store.ingest import refresh
-from harness.store.journal import read_records
+from harness.store.journal import started
 from harness.store.layout import Store
 from harness.store.publish import snapshot
 
-
-def started(store: Store, run_id: str) -> RunStarted:
-    """Read the plan of a run from its journal."""
-    for record in read_records(store.journal(run_id)):
-        if isinstance(record, RunStarted):
-            return record
-    raise HarnessError(f"run {run_id} has no plan in its journal")
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dict[str, Any]:
@@ -51,7 +46,9 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     known = [item["item_id"] for item in run.items]
     if item_id not in known:
         raise unknown("item", item_id, known, f"in run {run_id}")
-    row = queries.sample(snapshot(store), store, run_id, item_id, epoch)
+    con = snapshot(store)
+    row = queries.sample(con, store, run_id, item_id, epoch)
+    row["events"] = _of_attempt(row) or _paid_for(con, store, row)
     reference = _reference(run, item_id)
     usage = {k: row.pop(k, None) for k in ("tokens_in", "tokens_out", "tokens_reasoning")}
     scores = row.pop("scores")
@@ -68,6 +65,21 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
         "scores": scores,
         "files": [],
     }
+
+
+def _of_attempt(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [e for e in row["events"] if e["attempt"] in (None, row["attempt"])]
+
+
+def _paid_for(con: DuckDBPyConnection, store: Store, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Find the transcript of an answer that was used again: it stands in the run that paid."""
+    if row["reused_from"] is None:
+        return []
+    try:
+        paid = queries.sample(con, store, row["reused_from"], row["item_id"], row["epoch"])
+    except UsageError:  # that run has been taken out of the store
+        return []
+    return _of_attempt(paid) if paid["key"] == row["key"] else []
 
 
 def _reference(run: RunStarted, item_id: str) -> Any:

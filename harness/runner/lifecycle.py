@@ -6,12 +6,14 @@ import contextlib
 import gc
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from harness.backends.base import Backend, load
-from harness.core.errors import HarnessError
+from harness.core.errors import HarnessError, UsageError
 from harness.core.keys import sample_hash
 from harness.core.records import (
     SCHEMA,
@@ -19,9 +21,12 @@ from harness.core.records import (
     RunStarted,
     SampleRecord,
 )
+from harness.runner.adaptive import AdaptiveRun, reopen_adaptive
+from harness.runner.adaptive_bank import task_bank
+from harness.runner.attempts import Todo
 from harness.runner.config import RunConfig
 from harness.runner.environment import environment
-from harness.runner.execute import Executor, Todo
+from harness.runner.execute import Executor
 from harness.runner.history import History
 from harness.runner.limits import Limits, Meter
 from harness.runner.observe import Observer
@@ -79,16 +84,22 @@ def carry_out(
     """Carry out a plan as a new run; see `start`. A meter may count for several runs."""
     observer = observer or Observer()
     run_id = new_run_id()
+    bank = task_bank(plan, store) if plan.config.adaptive else None
     if plan.judge:
         plan.judge.open()
     earlier = {} if plan.config.fresh else _earlier_answers(plan, store)
     with Journal(store.journal(run_id), run_id) as journal:
         journal.append(run_started(plan, run_id))
         executor = Executor(plan, journal, observer, meter)
-        todo = [Todo(planned) for planned in plan.attempts if planned.key not in earlier]
-        _drive(executor, store, todo, earlier)
+        if bank is None:
+            todo = [Todo(planned) for planned in plan.attempts if planned.key not in earlier]
+            work = _all(executor, todo, earlier)
+        else:
+            plan.notes.extend(bank.notes(plan.task.name))
+            work = _chosen(executor, AdaptiveRun(plan, bank, earlier))
+        _drive(executor, store, work)
     # Memory: the plan is done with, and ingesting what is left needs room.
-    del plan, executor, todo, earlier
+    del plan, executor, work, earlier
     return _publish(store, run_id)
 
 
@@ -112,6 +123,10 @@ def resume(
     observer = observer or Observer()
     path = store.journal(run_id := find_run(store, run_id))
     before = History(read_records(path), run_id)
+    if sender := before.started.environment.get("submitter"):
+        raise UsageError(
+            f"run {run_id} was imported from {sender}: only who made it can go on with it"
+        )
     config = msgspec.convert(before.started.config, RunConfig)
     backend = load(config.model, config.load_options())
     try:
@@ -125,12 +140,20 @@ def resume(
             done = History(read_records(path), run_id)
             executor = Executor(plan, journal, observer, Meter(limits or config.limits()))
             todo, unscored = done.missing(plan)
-            found = {"missing": len(todo), "unscored": len(unscored)}
-            journal.append(event(run_id, "resumed", found))
-            for planned, record, score in done.draws_to_choose_from(plan):
-                executor.restore(planned, record, score)
             executor.n_cached = done.n_cached
-            _drive(executor, store, todo, {}, unscored)
+            if config.adaptive:
+                earlier = {} if config.fresh else _earlier_answers(plan, store)
+                adaptive, batch = reopen_adaptive(plan, read_records(path), earlier)
+                journal.append(event(run_id, "resumed", {}))
+                most = adaptive.n_most - len(done.samples)
+                work = _Work(partial(adaptive.go_on, executor, done, batch), most, 0)
+            else:
+                found = {"missing": len(todo), "unscored": len(unscored)}
+                journal.append(event(run_id, "resumed", found))
+                for planned, record, score in done.draws_to_choose_from(plan):
+                    executor.restore(planned, record, score)
+                work = _all(executor, todo, {}, unscored)
+            _drive(executor, store, work)
     finally:
         backend.close()
     return _publish(store, run_id)
@@ -167,9 +190,11 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
         },
         task_info={
             **task.info,
+            **({"human_time_source": task.human_time_source} if task.human_minutes else {}),
             "metric": task.metric,
             "generation": msgspec.to_builtins(plan.generation),
             "judge": msgspec.to_builtins(plan.judge.identity) if plan.judge else None,
+            **({"toolset": task.toolset} if plan.works_locally else {}),
             **hashes,
         },
         environment=environment(),
@@ -178,6 +203,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
                 "item_id": sample.item_id,
                 "cluster_id": sample.cluster_id,
                 "category": sample.category,
+                "human_minutes": task.human_minutes.get(sample.item_id),
                 "content_sha256": sample_hash(sample),
             }
             for sample in plan.samples
@@ -216,13 +242,40 @@ def all_runs(store: Store) -> list[Summary]:
     return summaries(store)
 
 
-def _drive(
+class _Work(NamedTuple):
+    """What a run does, and what the progress bar is told: attempts to make, answers that are there."""
+
+    do: Callable[[], None]
+    n_todo: int
+    n_cached: int
+
+
+def _all(
     executor: Executor,
-    store: Store,
     todo: Sequence[Todo],
     earlier: Mapping[str, StoredAnswer],
     unscored: Sequence[tuple[Planned, SampleRecord]] = (),
-) -> None:
+) -> _Work:
+    """Take what is there, score what is not scored, and make every attempt that is missing."""
+
+    def do() -> None:
+        for planned in executor.plan.attempts:
+            if planned.key in earlier:
+                executor.reuse(planned, earlier[planned.key])
+        for planned, record in unscored:
+            executor.score_again(planned, record)
+        executor.run(todo)
+
+    return _Work(do, len(todo) + len(unscored), len(earlier))
+
+
+def _chosen(executor: Executor, adaptive: AdaptiveRun) -> _Work:
+    """Make the attempts that tell most, one batch after the other."""
+    adaptive.begin(executor.journal)
+    return _Work(partial(adaptive.run, executor), adaptive.n_most, 0)
+
+
+def _drive(executor: Executor, store: Store, work: _Work) -> None:
     """Make the attempts while the ingester drains the journal.
 
     Afterwards the journal is flushed and what is left of it waits for `_publish`. When the run has to
@@ -234,19 +287,14 @@ def _drive(
     for note in plan.notes:
         observer.note(note)
     label = f"{plan.task.name} · {plan.config.model}"
-    observer.started(label, len(todo) + len(unscored), len(earlier))
+    observer.started(label, work.n_todo, work.n_cached)
     ingester = Ingester(store)
     ingester.start()
     # The plan stays to the end of the run: the collector need not walk through it again and again.
     gc.freeze()
     resume_command = f"harness resume {journal.run_id} --store {shlex.quote(str(store.root))}"
     try:
-        for planned in plan.attempts:
-            if planned.key in earlier:
-                executor.reuse(planned, earlier[planned.key])
-        for planned, record in unscored:
-            executor.score_again(planned, record)
-        executor.run(todo)
+        work.do()
         journal.append(_finished(executor, time.monotonic() - began))
         journal.flush()
     except BaseException as error:
@@ -268,11 +316,10 @@ def _drive(
             plan.judge.close()
     ingester.halt()
     if executor.stopped_by:
-        made = plan.n_planned - executor.n_not_started
-        observer.note(
-            f"{label}: {executor.stopped_by}; {made} of {plan.n_planned} attempts are there, go on "
-            f"with: {resume_command}"
-        )
+        made = f"{plan.n_planned - executor.n_not_started} of {plan.n_planned} attempts are there"
+        if plan.config.adaptive:
+            made = "the items asked so far are kept"
+        observer.note(f"{label}: {executor.stopped_by}; {made}, go on with: {resume_command}")
 
 
 def _publish(store: Store, run_id: str) -> Summary:

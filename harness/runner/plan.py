@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from harness.backends.base import Backend, require
+from harness.core.environment import Environment, EnvironmentRequest
 from harness.core.errors import UsageError, unknown
-from harness.core.keys import AttemptKeys, seed_of, sha256_of
+from harness.core.keys import AttemptKeys, sample_hash, seed_of, sha256_of
 from harness.core.models import card_of
 from harness.core.registry import Entry, find
 from harness.core.spec import parse_spec
@@ -49,12 +51,18 @@ class Plan:
         self.judge = Judge(config.judge) if config.judge and wants_judge(task.scorer) else None
         self.scorer: Scorer = build_scorer(task.scorer, self.judge)
         self.strategy: Strategy = build("strategies", config.strategy)
+        self.works_locally: bool = getattr(self.solver, "works_locally", False)
         for capability in self.solver.needs:
             require(backend, capability, f"solver {self.solver_spec.name!r}")
         if "loglikelihood" in self.solver.needs and task.continuations is None:
             raise UsageError(
                 f"solver {self.solver_spec.name!r} compares options, and task {task.name!r} has none; "
                 "use --solver generate"
+            )
+        if getattr(self.solver, "needs_environment", False) and task.environment is None:
+            raise UsageError(
+                f"solver {self.solver_spec.name!r} works with tools, and task {task.name!r} has "
+                "none; use --solver generate"
             )
         if self.strategy.n < 1:
             raise UsageError(f"strategy {config.strategy!r} must draw at least once")
@@ -98,7 +106,7 @@ class Plan:
 
     def key_parts(self) -> dict[str, object]:
         """Everything beside the item that an answer depends on (see `AttemptKeys`)."""
-        return {
+        parts: dict[str, object] = {
             "task": self.task.content_hash(),
             "model": self.backend.identity,
             "solver": [str(self.solver_spec), self.solver_entry.version],
@@ -109,18 +117,26 @@ class Plan:
             "args": self.config.args,
             "on_long": self.config.on_long,
         }
+        if self.works_locally:
+            # Only here does a tool's output reach the model.
+            parts["tools"] = {
+                "toolset": self.task.toolset,
+                "sandbox": self.config.sandbox,
+                "service": "tools" in self.backend.capabilities,
+            }
+        return parts
 
     def _extra(self, sample: Sample) -> object:
         """What an answer depends on beside the prompt: whatever else of the item a solver sees.
 
         For a baseline that is the reference too.
         """
-        oracle = [list(self._gold(sample)), sample.correct] if self.backend.is_baseline else None
-        return [sample.input, sample.choices, self._continuations(sample), oracle]
-
-    def _gold(self, sample: Sample) -> tuple[str, ...]:
-        gold = self.task.gold(sample)
-        return (gold,) if isinstance(gold, str) else tuple(gold)
+        gold = self.task.gold_turns
+        oracle = [list(gold(sample)), sample.correct] if self.backend.is_baseline else None
+        seen = [sample.input, sample.choices, self._continuations(sample), oracle]
+        # The environment is made of the whole item.
+        with_tools = self.works_locally and self.task.environment is not None
+        return [*seen, sample_hash(sample)] if with_tools else seen
 
     def _continuations(self, sample: Sample) -> tuple[str, ...]:
         if "loglikelihood" not in self.solver.needs or self.task.continuations is None:
@@ -133,7 +149,8 @@ class Plan:
         oracle = None
         if self.backend.is_baseline:
             guess = self.task.guess
-            oracle = Oracle(self._gold(sample), sample.correct, lambda rng: guess(sample, rng))
+            gold = self.task.gold_turns(sample)
+            oracle = Oracle(gold, sample.correct, lambda rng: guess(sample, rng))
         return Item(
             sample=msgspec.structs.replace(sample, target=(), correct=(), metadata={}),
             messages=self.messages[planned.index],
@@ -141,7 +158,20 @@ class Plan:
             seed=seed_of(planned.key),
             continuations=self._continuations(sample),
             oracle=oracle,
+            environment=self._environment(sample, planned) if self.works_locally else None,
+            calls_tools="tools" in self.backend.capabilities,
         )
+
+    def _environment(self, sample: Sample, planned: Planned) -> Callable[[], Environment] | None:
+        make = self.task.environment
+        if make is None:
+            return None
+        request = EnvironmentRequest(
+            level=self.config.sandbox,
+            seed=self.config.seed,
+            epoch=planned.epoch // self.strategy.n,
+        )
+        return functools.partial(make, sample, request)
 
     @property
     def n_planned(self) -> int:

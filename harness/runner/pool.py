@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
@@ -23,7 +24,7 @@ class Calls(Generic[A, R]):
     call : callable
         What is called in a thread; it must not touch what the main thread uses.
     limit : int
-        Most calls at once; threads are made as they are needed.
+        Most calls at once; threads are made as they are needed. Further ones wait their turn.
 
     Examples
     --------
@@ -56,12 +57,17 @@ class Calls(Generic[A, R]):
         """The calls that are started and not yet handed back."""
         return self._under_way
 
+    @property
+    def arguments(self) -> list[A]:
+        """What the calls that are not yet handed back were started with."""
+        return list(self._under_way.values())
+
     def start(self, argument: A) -> None:
-        """Start a call."""
+        """Start a call, or let it wait for a thread."""
         future: Future[R] = Future()
         self._under_way[future] = argument
         self._work.put((future, argument))
-        if self._n_threads < len(self._under_way):
+        if self._n_threads < min(self.limit, len(self._under_way)):
             self._n_threads += 1
             threading.Thread(target=self._serve, name="harness-call", daemon=True).start()
 
@@ -74,6 +80,15 @@ class Calls(Generic[A, R]):
         )
         for future in [f for f in self._under_way if f in done]:  # in the order of starting
             yield self._under_way.pop(future), future
+
+    def drop(self, timeout: float) -> None:
+        """Forget the calls that have not begun, and give the others so many seconds to end."""
+        with suppress(Empty):
+            while True:
+                work = self._work.get_nowait()
+                if work is not None:
+                    del self._under_way[work[0]]
+        wait(self._under_way, timeout)
 
     def stop(self) -> None:
         """Let the threads go; those that hang in a call end with the process at the latest."""

@@ -105,8 +105,7 @@ class Shots:
     def _answer(self, sample: Sample) -> str:
         if self._compared and self._task.continuations is not None and sample.correct:
             return self._task.continuations(sample)[sample.correct[0]]
-        gold = self._task.gold(sample)
-        return gold if isinstance(gold, str) else gold[0]
+        return self._task.gold_texts(sample)[0]
 
 
 def _question(sample: Sample) -> tuple[object, ...]:

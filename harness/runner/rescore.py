@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from harness.backends.base import Capability, ModelIdentity
 from harness.core.errors import HarnessError, UsageError
 from harness.core.records import RunFinished, SampleRecord, ScoreRecord
 from harness.core.status import effective_status, error_kind_of, is_open
+from harness.runner.adaptive import reopen_adaptive
 from harness.runner.config import RunConfig
 from harness.runner.execute import Executor
 from harness.runner.history import History
@@ -125,6 +127,8 @@ def rescore(
         if plan.judge:
             plan.judge.open()
         n_rescored = _judge_again(plan, journal, history, observer)
+        if config.adaptive:
+            _estimate_again(plan, journal, path)
     sync(store, wait=True)
     pack_run(store, run_id)
     later = History(read_records(path), run_id)
@@ -138,6 +142,14 @@ def rescore(
         changed=_changed(plan, history, later),
         summary=summary,
     )
+
+
+def _estimate_again(plan: Plan, journal: Journal, path: Path) -> None:
+    """Let an adaptive run's estimate follow its new verdicts."""
+    records = list(read_records(path))
+    adaptive, batch = reopen_adaptive(plan, records, {})
+    adaptive.take_in(History(records, journal.run_id), batch)
+    adaptive.keep_outcome(journal)
 
 
 def _judge_again(plan: Plan, journal: Journal, history: History, observer: Observer) -> int:
@@ -181,7 +193,9 @@ def _outputs(
 def _finished(executor: Executor, plan: Plan, history: History) -> RunFinished:
     """Say how the run ends now: a scorer's fault may be mended, or be new."""
     assert history.finished is not None
-    whole = len(history.samples) == plan.n_planned and not executor.n_not_started
+    # An adaptive run asks what it asks; what is open of it shows in its estimate.
+    whole = plan.config.adaptive or len(history.samples) == plan.n_planned
+    whole = whole and not executor.n_not_started
     status = "done" if whole and not executor.n_left_open else "partial"
     return msgspec.structs.replace(history.finished, status=status)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from harness.core.errors import HarnessError
+from harness.runner.adaptive_outcome import METHOD, Outcome
 from harness.runner.repeats import Repeats, repeats_of
 from harness.stats.intervals import Estimate, estimate, wilson
 from harness.store import queries
@@ -47,6 +49,11 @@ class Summary(Struct, kw_only=True):
         Wall time.
     store : str
         Folder of the store.
+    imported, submitter : bool, str or None
+        Whether somebody else ran it and sent it (`harness import`), and who.
+    adaptive : Outcome or None
+        Of an adaptive run: ability, and the estimated score over all items, which is then the only
+        metric (its method is ``irt-adaptive``): means over items that were chosen are none.
     repeats : Repeats or None
         The headline's uncertainty from items and from repeats, where items were repeated.
     """
@@ -71,7 +78,10 @@ class Summary(Struct, kw_only=True):
     strategy: str = ""
     errors: str = "wrong"
     started: str = ""
+    imported: bool = False
+    submitter: str | None = None
     notes: list[str] = field(default_factory=list)
+    adaptive: Outcome | None = None
     repeats: Repeats | None = None
 
 
@@ -99,8 +109,13 @@ def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals)
     run_id, counts, usage = row.run_id, totals.counts, totals.usage
     metrics: dict[str, Metric] = {}
     notes: list[str] = []
+    outcome = None
+    if (msgspec.json.decode(row.config) or {}).get("adaptive"):
+        if totals.adaptive is not None:
+            outcome = msgspec.convert(totals.adaptive, Outcome)
+        metrics[row.metric] = _estimated(outcome)
     # A strategy's verdict leads.
-    for name in sorted(totals.metrics, key=lambda n: n != row.strategy):
+    for name in () if metrics else sorted(totals.metrics, key=lambda n: n != row.strategy):
         result = _estimate(con, run_id, name, totals.totals.get(name))
         metrics[name] = Metric(result.value, result.lo, result.hi, result.method)
         notes.extend(n for n in result.notes if n not in notes)
@@ -133,9 +148,19 @@ def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals)
         strategy=row.strategy,
         errors=row.errors,
         started=row.started.isoformat(),
+        imported=row.submitter is not None,
+        submitter=row.submitter,
         notes=notes,
+        adaptive=outcome,
         repeats=repeats,
     )
+
+
+def _estimated(outcome: Outcome | None) -> Metric:
+    """Give the headline of an adaptive run; without a value before the first answer."""
+    if outcome is None:
+        return Metric(None, None, None, METHOD)
+    return Metric(outcome.score, outcome.lo, outcome.hi, METHOD)
 
 
 def _estimate(con: Any, run_id: str, metric: str, total: queries.Total | None) -> Estimate:

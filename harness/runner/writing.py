@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from harness.core.types import (
     Sample,
     Score,
     Status,
+    Work,
     prompt_text,
 )
 from harness.runner.plan import Plan, Planned
@@ -48,6 +49,7 @@ def sample_record(
     status: Status = _SOLVED_AS.get(output.finish_reason, "unscored")
     usage = output.usage
     latency = output.latency_s
+    work = output.work
     return SampleRecord(
         seq=0,
         ts="",
@@ -71,6 +73,9 @@ def sample_record(
         prompt_truncated=output.prompt_truncated,
         choice_logprobs=output.choice_logprobs,
         latency_ms=None if latency is None else round(latency * 1e3, 3),
+        tool_log=None if work is None else msgspec.json.encode(work.summary).decode(),
+        peak_mem_bytes=None if work is None else work.peak_bytes,
+        isolation=None if work is None else work.isolation,
     )
 
 
@@ -145,6 +150,18 @@ def call_facts(turn: int, output: Output) -> dict[str, object]:
         "tokens_reasoning": output.usage.tokens_reasoning,
         "latency_ms": None if latency is None else round(latency * 1e3, 3),
     }
+
+
+def transcript(
+    record: SampleRecord, calls: Sequence[Output], work: Work | None
+) -> Iterator[EventRecord]:
+    """Make the events of an attempt's turns: each model call and what followed it."""
+    steps = list(work.steps) if work else []
+    for turn, output in enumerate(calls):
+        yield event(record.run_id, "model_call", call_facts(turn, output), about=record)
+        while steps and (steps[0].turn <= turn or turn == len(calls) - 1):
+            step = steps.pop(0)
+            yield event(record.run_id, step.kind, {"turn": step.turn, **step.data}, about=record)
 
 
 def reused_record(

@@ -7,12 +7,13 @@ single question are written the same way and batched alike.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from harness.backends.base import Capability
+from harness.core.environment import Environment
 from harness.core.types import (
     ChoiceRequest,
     GenerateRequest,
@@ -23,6 +24,7 @@ from harness.core.types import (
     Request,
     Sample,
     Status,
+    Tool,
 )
 
 Solving = Generator[Request, Output, Output]
@@ -45,6 +47,10 @@ class Item(Struct, frozen=True, kw_only=True):
         The options whose log-probability may be compared.
     oracle : Oracle or None
         Passed on to baselines, None for every real model.
+    environment : callable or None
+        Makes the attempt's tools; None where the task has none.
+    calls_tools : bool
+        The model's service takes tools and gives back calls.
     """
 
     sample: Sample
@@ -53,8 +59,15 @@ class Item(Struct, frozen=True, kw_only=True):
     seed: int
     continuations: tuple[str, ...] = ()
     oracle: Oracle | None = None
+    environment: Callable[[], Environment] | None = None
+    calls_tools: bool = False
 
-    def ask(self, messages: tuple[Message, ...] | None = None, turn: int = 0) -> GenerateRequest:
+    def ask(
+        self,
+        messages: tuple[Message, ...] | None = None,
+        turn: int = 0,
+        tools: tuple[Tool, ...] = (),
+    ) -> GenerateRequest:
         """Make a request for text from this item (or from a longer conversation about it)."""
         return GenerateRequest(
             item_id=self.sample.item_id,
@@ -63,6 +76,7 @@ class Item(Struct, frozen=True, kw_only=True):
             seed=self.seed,
             turn=turn,
             oracle=self.oracle,
+            tools=tools,
         )
 
     def compare(self) -> ChoiceRequest:
@@ -77,7 +91,12 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class Solver(Protocol):
-    """From an item to an output, by way of requests."""
+    """From an item to an output, by way of requests.
+
+    A solver that runs tools between its requests says ``works_locally = True``: it is then moved
+    on in a thread, so that it holds up no other. One that cannot do without the task's tools says
+    ``needs_environment = True`` besides.
+    """
 
     needs: tuple[Capability, ...]
 

@@ -15,6 +15,13 @@ SOLVERS: tuple[Entry, ...] = (
         target="harness.solvers.choose:Choose",
         summary="compare the log-probability of every option",
     ),
+    Entry(
+        name="agent",
+        target="harness.solvers.agent:Agent",
+        # Raised with every change of the loop, of the grammar or of a generic tool.
+        version="1",
+        summary="model and tools turn by turn, until it submits or a limit ends it",
+    ),
 )
 
 STRATEGIES: tuple[Entry, ...] = (

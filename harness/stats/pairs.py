@@ -164,6 +164,52 @@ def compare_items(
     )  # fmt: skip
 
 
+class MacroTest(Struct, frozen=True, kw_only=True):
+    """A mean difference over several tasks, each with the same weight.
+
+    Attributes
+    ----------
+    diff, lo, hi, p : float or None
+        The difference, its interval, and the two-sided p value of "no difference".
+    """
+
+    diff: float
+    lo: float | None
+    hi: float | None
+    p: float | None
+
+
+def over_tasks(tests: Sequence[PairTest], level: float = 0.95) -> MacroTest:
+    """Average differences over tasks, the tasks held fixed.
+
+    The standard error is sqrt(sum se_t^2) / T, and interval and p value are normal, whatever the
+    number of items; there are none where all differences of a task are equal.
+
+    Parameters
+    ----------
+    tests : sequence of PairTest
+        One a task, at least one.
+    level : float
+        Coverage of the interval.
+
+    Examples
+    --------
+    >>> one = compare_items([1, 1, 0, 1], [0, 1, 0, 0])
+    >>> over_tasks([one, one]).diff == one.diff
+    True
+    """
+    from scipy.special import ndtr, ndtri
+
+    check_level(level)
+    diff = math.fsum(test.diff or 0.0 for test in tests) / len(tests)
+    known = [test.se for test in tests if test.se]  # 0 says nothing
+    if len(known) < len(tests):
+        return MacroTest(diff=diff, lo=None, hi=None, p=None)
+    se = math.hypot(*known) / len(tests)
+    half = float(ndtri(0.5 + level / 2)) * se
+    return MacroTest(diff=diff, lo=diff - half, hi=diff + half, p=2 * float(ndtr(-abs(diff) / se)))
+
+
 def mcnemar_exact(n_gained: int, n_lost: int) -> float:
     """Exact McNemar test: are the items that only one model solved evenly split?
 

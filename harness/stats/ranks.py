@@ -91,6 +91,22 @@ class RankTable(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class Standing(Struct, frozen=True, kw_only=True):
+    """What the tests leave open of one model's rank.
+
+    Attributes
+    ----------
+    rank_lo, rank_hi : int or None
+        Best and worst rank; None for a baseline.
+    tier : int or None
+        As in `RankTable`.
+    """
+
+    rank_lo: int | None
+    rank_hi: int | None
+    tier: int | None
+
+
 def all_pairs(
     table: Floats,
     names: Sequence[str],
@@ -217,7 +233,7 @@ def rank_table(
     better = pairs.comparable & (pairs.p_adj <= round(1 - level, 12)) & (pairs.diff > 0)
     ranked = ~pairs.baseline
     values = np.array([np.nan if mean.value is None else mean.value for mean in means])
-    tiers = _tiers(values, better, ranked)
+    standings = rank_intervals(values, better, ranked)
     rows = []
     for k, (name, mean) in enumerate(zip(names, means, strict=True)):
         notes = list(mean.notes)
@@ -227,12 +243,48 @@ def rank_table(
             notes.append("not comparable")
         row = RankTable(
             model=name, value=mean.value, lo=mean.lo, hi=mean.hi,
-            rank_lo=1 + int(better[ranked, k].sum()) if ranked[k] else None,
-            rank_hi=int(ranked.sum() - better[k, ranked].sum()) if ranked[k] else None,
-            tier=tiers.get(k), n_items=mean.n_items, notes=tuple(notes),
+            rank_lo=standings[k].rank_lo, rank_hi=standings[k].rank_hi, tier=standings[k].tier,
+            n_items=mean.n_items, notes=tuple(notes),
         )  # fmt: skip
         rows.append(row)
     return sorted(rows, key=lambda row: (row.value is None, -(row.value or 0.0), row.model))
+
+
+def rank_intervals(
+    values: Floats, better: NDArray[np.bool_], ranked: NDArray[np.bool_]
+) -> list[Standing]:
+    """Rank intervals and tiers from the outcome of tests, whatever tests these were.
+
+    Parameters
+    ----------
+    values : array, shape (K,)
+        Scores; NaN for a model without one. They name the leaders of the tiers.
+    better : array of bool, shape (K, K)
+        [i, j]: model i is significantly better than model j.
+    ranked : array of bool, shape (K,)
+        False for those that get no rank.
+
+    Returns
+    -------
+    list of Standing
+        In the order of the models.
+
+    Examples
+    --------
+    >>> better = np.array([[False, True], [False, False]])
+    >>> [s.rank_hi for s in rank_intervals(np.array([0.9, 0.1]), better, np.array([True, True]))]
+    [1, 2]
+    """
+    tiers = _tiers(values, better, ranked)
+    n = int(ranked.sum())
+    return [
+        Standing(
+            rank_lo=1 + int(better[ranked, k].sum()) if ranked[k] else None,
+            rank_hi=n - int(better[k, ranked].sum()) if ranked[k] else None,
+            tier=tiers.get(k),
+        )
+        for k in range(len(ranked))
+    ]
 
 
 _Parts = tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]

@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct, field
 
 from harness.core.errors import StoreError, UsageError, unknown
+from harness.store.banks import TABLES as BANK_TABLES
+from harness.store.banks import StoredBank
 from harness.store.layout import Store
 from harness.store.lock import locked
 from harness.store.publish import publish
@@ -160,11 +162,12 @@ class FitModel(Struct, kw_only=True):
 
 
 class StoredFit(Struct):
-    """A fit whole."""
+    """A fit whole; `bank` only while it is written (see `harness.store.banks` for reading)."""
 
     fit: FitRow
     models: list[FitModel]
     items: list[FitItem]
+    bank: StoredBank | None = None
 
 
 class Variant(Struct, frozen=True):
@@ -214,6 +217,8 @@ def cells(
 def keep_fit(store: Store, found: StoredFit) -> None:
     """Write a fit in one transaction, in place of the same fit made earlier, and publish it.
 
+    Its bank, where it has one, takes the place of the bank of that name.
+
     Raises
     ------
     StoreError
@@ -235,6 +240,10 @@ def keep_fit(store: Store, found: StoredFit) -> None:
                 for table, rows in zip(_TABLES, ([row], items, models), strict=True):
                     con.execute(f"DELETE FROM {table} WHERE fit_id = ?", [found.fit.fit_id])
                     _insert(con, table, rows)
+                if (bank := found.bank) is not None:
+                    for table, rows in zip(BANK_TABLES, bank.rows(), strict=True):
+                        con.execute(f"DELETE FROM {table} WHERE name = ?", [bank.bank.name])
+                        _insert(con, table, rows)
                 con.execute("COMMIT")
             publish(store)
         except (OSError, duckdb.Error) as error:

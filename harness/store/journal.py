@@ -20,7 +20,8 @@ from typing import Self
 import msgspec
 
 from harness.core.errors import StoreError
-from harness.core.records import Record, SampleRecord, decoder, encoder
+from harness.core.records import Record, RunStarted, SampleRecord, decoder, encoder
+from harness.store.layout import Store
 from harness.store.packing import packed_lines, packed_path, unpack_journal
 from harness.store.redact import Redactor, cut_texts
 
@@ -191,6 +192,20 @@ def read_records(path: Path) -> Iterator[Record]:
             yield decoder.decode(line)
         except msgspec.DecodeError:
             continue
+
+
+def started(store: Store, run_id: str) -> RunStarted:
+    """Read the plan of a run from its journal.
+
+    Raises
+    ------
+    StoreError
+        When the run ended before its plan was written.
+    """
+    for record in read_records(store.journal(run_id)):
+        if isinstance(record, RunStarted):
+            return record
+    raise StoreError(f"run {run_id} has no plan in its journal")
 
 
 def journal_lines(path: Path) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
@@ -75,6 +76,8 @@ class RunRow(Struct, kw_only=True):
         Attempts taken from earlier runs.
     config, environment : str
         As asked for and as found, JSON.
+    submitter : str or None
+        Whose the run is, where it was imported; None for one that was made in this store.
     """
 
     run_id: str
@@ -98,6 +101,7 @@ class RunRow(Struct, kw_only=True):
     cached: int
     config: str
     environment: str
+    submitter: str | None = None
 
 
 class Usage(Struct, kw_only=True):
@@ -131,7 +135,7 @@ def run_rows(con: DuckDBPyConnection, run_ids: Sequence[str] | None = None) -> l
             END AS status,
             r.is_baseline, r.strategy, r.solver, r.scorer, r.metric, r.seed, r.errors, r.started,
             r.finished, r.seconds, r.epochs, r.n_planned, coalesce(r.cached, 0) AS cached,
-            r.config_json AS config, r.env_json AS environment
+            r.config_json AS config, r.env_json AS environment, r.submitter
         FROM runs r
         LEFT JOIN ingest_offsets o USING (run_id)
         LEFT JOIN (SELECT DISTINCT run_id FROM ingest_errors) e USING (run_id)
@@ -182,14 +186,18 @@ class RunTotals(Struct, kw_only=True):
     metrics : list of str
         All metrics: the headline first, the others by name.
     totals : dict of str to Total
-        By metric; those that no item counts in are left out.
+        By metric; those that no item counts in are left out, and all of an adaptive run.
     usage : Usage
+    adaptive : dict or None
+        What an adaptive run has come to (`harness.runner.adaptive_outcome`); then the items that it
+        asked are those planned.
     """
 
     counts: dict[str, int]
     metrics: list[str]
     totals: dict[str, Total]
     usage: Usage
+    adaptive: dict[str, Any] | None = None
 
 
 _COUNTS = (
@@ -214,10 +222,18 @@ def run_totals(
     rows = dicts(
         con.execute(
             f"""
-            SELECT r.run_id, r.metric, r.n_planned, {zero},
+            WITH adaptive AS (
+                SELECT run_id, max_by(json, seq) AS outcome FROM events WHERE kind = 'adaptive'
+                GROUP BY run_id
+            ), planned AS (
+                SELECT run_id, metric, outcome,
+                    coalesce(CAST(outcome ->> '$.n_asked' AS BIGINT), n_planned) AS n_planned
+                FROM runs LEFT JOIN adaptive USING (run_id)
+            )
+            SELECT r.run_id, r.metric, r.n_planned, r.outcome, {zero},
                 r.n_planned - coalesce(t.n_attempts, 0) AS open,
                 t.tokens_in, t.tokens_out, t.cost_usd, coalesce(t.reused, 0) AS reused
-            FROM runs r LEFT JOIN run_totals t USING (run_id)
+            FROM planned r LEFT JOIN run_totals t USING (run_id)
             WHERE $ids IS NULL OR list_contains($ids, r.run_id)
             """,
             ids,
@@ -242,6 +258,7 @@ def _run_totals(row: dict[str, Any], totals: list[dict[str, Any]]) -> RunTotals:
         metrics=metrics,
         totals={t["metric"]: Total(**t) for t in totals if t["n_items"]},
         usage=Usage(**{name: row[name] for name in Usage.__struct_fields__}),
+        adaptive=None if row["outcome"] is None else msgspec.json.decode(row["outcome"]),
     )
 
 
@@ -306,13 +323,14 @@ def attempts(con: DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
 
 def scorers(con: DuckDBPyConnection, run_id: str) -> list[str]:
     """List what gave the valid verdicts of a run, as ``name (version)``; strategies left out."""
-    rows = con.execute(
-        """
-        SELECT DISTINCT scorer || ' (version ' || scorer_version || ')' AS name FROM v_scores
+    names = """
+        SELECT DISTINCT scorer || ' (version ' || scorer_version || ')' AS name FROM {}
         WHERE run_id = $run AND NOT starts_with(scorer, 'strategy:') ORDER BY name
-        """,
-        {"run": run_id},
-    ).fetchall()
+        """
+    # Which verdict is valid has to be looked up only where several scorers have judged.
+    rows = con.execute(names.format("scores"), {"run": run_id}).fetchall()
+    if len(rows) > 1:
+        rows = con.execute(names.format("v_scores"), {"run": run_id}).fetchall()
     return [name for (name,) in rows]
 
 

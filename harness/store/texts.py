@@ -24,11 +24,13 @@ _TEXT_COLUMNS = (
 
 
 # Which of the keys in the temporary table `wanted` have an answer, and where; of several the latest.
+# What others sent is theirs: it never stands for an answer that was paid for here.
 ANSWERED = """
 SELECT s.key, s.run_id, s.text_id, coalesce(s.reused_from, s.run_id) AS origin, s.status,
     s.finish_reason, s.tokens_in, s.tokens_out, s.tokens_reasoning, s.latency_ms, s.peak_mem_bytes,
     s.cost_usd, s.isolation
 FROM samples s JOIN wanted USING (key)
+ANTI JOIN (FROM runs WHERE submitter IS NOT NULL) imported ON imported.run_id = s.run_id
 WHERE s.status IN ('unscored', 'truncated', 'refused')
 QUALIFY row_number() OVER (PARTITION BY s.key ORDER BY s.ts DESC, s.text_id DESC) = 1
 """

@@ -12,7 +12,8 @@ from typing import get_type_hints
 import msgspec
 import pytest
 
-from harness.backends.base import LoadOptions, load, require
+from harness.backends.base import ModelIdentity, Preview, require
+from harness.backends.catalogue import CAPABILITIES
 from harness.core import registry
 from harness.core.errors import HarnessError, UsageError
 from harness.core.records import EventRecord, SampleRecord
@@ -509,8 +510,11 @@ def test_who_can_call_tools_is_known_before_anything_is_called(bench):
     said = (
         r"an agent needs 'tools', which backend '{}' cannot do{}; use one of: anthropic, gemini, "
     )
-    said += "openai, vllm"
-    with pytest.raises(UsageError, match=said.format("mock", "")):
-        require(load("mock:empty", LoadOptions()), "tools", "an agent")
+    said += "mock, openai, vllm"
+    unable = Preview(
+        identity=ModelIdentity(backend="hf", name="a"), capabilities=CAPABILITIES["hf"]
+    )
+    with pytest.raises(UsageError, match=said.format("hf", "")):
+        require(unable, "tools", "an agent")
     with pytest.raises(UsageError, match=said.format("vllm", " with api=completions")):
         require(bench.model("vllm"), "tools", "an agent")

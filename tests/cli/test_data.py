@@ -10,8 +10,8 @@ import harness
 from harness.cli.main import main
 from harness.cli.suite import suite_jobs
 from harness.core.errors import UsageError
-from harness.runner.inspect import started
 from harness.runner.scoring import score_predictions
+from harness.store.journal import started
 from harness.store.layout import Store
 
 ROWS = [{"question": f"{n} + {n}?", "answer": f"#### {2 * n}"} for n in range(1, 7)]

@@ -77,7 +77,9 @@ def test_a_fit_of_the_store_is_printed_and_kept(say, store):
         assert text in out
     con = snapshot(Store.open(store))
     (row,) = fits(con)
-    assert err == f"{row.fit_id}: 100 cells in {row.seconds:.2f} s\n"
+    first, last = err.splitlines()
+    assert first.startswith("not linked to human minutes: no shared items or models")
+    assert last == f"{row.fit_id}: 100 cells in {row.seconds:.2f} s"
     assert (len(fit_models(con, row.fit_id)), len(fit_items(con, row.fit_id))) == (5, 20)
     again, shown, _ = say("show", "fit", "last", "--store", store)
     assert (again, shown) == (0, out)

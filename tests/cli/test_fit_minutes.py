@@ -63,7 +63,7 @@ def test_the_machines_form_has_the_link_of_the_contract(say):
     assert found["link"]["slope"] > 0
     months = found["doubling_months"]
     assert 0 < months["lo"] < months["value"] < months["hi"]
-    assert set(found["link"]["sensitivity"]) == {"ols", "weighted"}
+    assert set(found["link"]["sensitivity"]) == {"ols", "weighted", "joint"}
     assert found["link"]["undated"] == 1
 
 
@@ -112,7 +112,7 @@ def test_what_is_left_out_is_said(say, world):
     code, out, err = say("--human-minutes", "minutes.csv", "--release-dates", "more.csv")
     assert code == 0
     assert "1 rows of minutes.csv have no minutes" in err
-    assert "10 models have no release date" in err
+    assert "10 models have no release date, so they are not in the frontier: m01, m02" in err
     assert "1 release dates are of models that are not here: zz" in err
     assert "H50 minutes" in out
     assert "doubling time at the frontier" in out
@@ -163,6 +163,7 @@ def test_bad_minutes_are_one_line(say, world, text, why):
         (("--release-dates", "dates.csv"), "need --human-minutes"),
         (("--human-minutes", "minutes.csv", "--anchors", "size=1"), "it has|has item, kind"),
         (("--human-minutes", "minutes.csv", "--link", "cubic"), "--link 'cubic' is not one of"),
+        (("--link", "joint"), "need --human-minutes"),
         (("--human-minutes", "nowhere.csv"), "cannot read nowhere.csv"),
         (("--human-minutes", "answers.txt"), "give .csv, .jsonl or .parquet"),
     ],
@@ -171,6 +172,110 @@ def test_bad_options_are_one_line(say, args, why):
     code, out, err = say(*args)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.search(why, err), err
+
+
+@pytest.mark.parametrize("level", ["ols", "weighted", "joint"])
+def test_every_horizon_stands_at_every_level_of_the_link(say, level):
+    args = ("--human-minutes", "minutes.csv", "--release-dates", "dates.csv", "--link", level)
+    code, out, _ = say(*args)
+    assert code == 0
+    assert "H50 by link: ols / weighted / joint" in out
+    assert f"{level} (used)" in out
+    link = json.loads(say(*args, "--json")[1])["link"]
+    assert link["level"] == level
+    assert {name: len(of) for name, of in link["h50"].items()} == dict.fromkeys(link["h50"], 12)
+    # What is shown as the result is what stands in its own column.
+    best = link["best"]
+    assert link["h50"][level][best["model"]] == pytest.approx(best["value"], rel=1e-9)
+    assert link["sensitivity"][level]["best"] == pytest.approx(best["value"], rel=1e-9)
+
+
+def test_the_joint_level_is_the_librarys(say, world):
+    found = json.loads(say("--human-minutes", "minutes.csv", "--link", "joint", "--json")[1])
+    rows = [line.split(",") for line in (world / "minutes.csv").read_text().splitlines()[1:40]]
+    minutes = {item: float(value) for item, _, value in rows}
+    fitted = irt.fit(
+        irt.read(world / "answers.jsonl"), "joint", human_minutes=minutes, link="joint"
+    )
+    assert found["link"]["slope"] == pytest.approx(fitted.link.beta, rel=0.01)
+    assert any("does not test the link" in note for note in found["link"]["notes"])
+
+
+def test_items_that_are_no_anchors_test_the_link(say):
+    """Odd items are the anchors; how the even ones are predicted is counted here by hand."""
+    args = ("--human-minutes", "minutes.csv", "--anchors", "kind=odd", "--json")
+    found = json.loads(say(*args)[1])
+    (test,) = found["link"]["tests"]
+    assert (test["group"], test["n"]) == ("even", 20)
+    out = say(*args[:-1])[1]
+    assert "tested on 20 items of even, which are no anchors" in out
+    # The minutes follow the true difficulty exactly, so most are met within a factor of 2.
+    assert 10 <= test["within_2x"] <= 20
+
+
+def test_undated_models_are_named(say, world):
+    (world / "few.csv").write_text("model,release_date\nm00,2023-01-15\nm11,2024-03-01\n")
+    args = ("--human-minutes", "minutes.csv", "--release-dates", "few.csv")
+    _, _, err = say(*args)
+    assert "10 models have no release date, so they are not in the frontier: m01, m02" in err
+    link = json.loads(say(*args, "--json")[1])["link"]
+    assert link["undated_models"] == [f"m{j:02d}" for j in range(1, 11)]
+
+
+def test_a_date_that_is_none_is_one_line(say, world):
+    (world / "odd.csv").write_text("model,release_date\nm00,soon\nm05,2024-03-01\n")
+    code, out, err = say("--human-minutes", "minutes.csv", "--release-dates", "odd.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "'soon' is no date" in err
+
+
+def test_pictures_are_drawn(say, tmp_path):
+    """A PNG begins with its signature, an SVG is well-formed XML and names what it shows."""
+    from xml.etree import ElementTree as ET
+
+    folder = tmp_path / "new" / "plots"
+    args = ("--human-minutes", "minutes.csv", "--release-dates", "dates.csv")
+    code, _, err = say(*args, "--plots", str(folder))
+    assert code == 0
+    names = {
+        "curves": "ability",
+        "abilities": "m11",
+        "minutes": "difficulty b",
+        "horizon": "release date",
+    }
+    assert {p.name for p in folder.iterdir()} == {f"{n}.{e}" for n in names for e in ("png", "svg")}
+    for name, word in names.items():
+        assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        text = (folder / f"{name}.svg").read_text()
+        ET.fromstring(text)
+        assert word in text, name
+        assert f"{name}.svg" in err
+
+
+def test_without_minutes_there_are_curves_and_abilities_only(say, tmp_path):
+    assert say("--plots", str(tmp_path))[0] == 0
+    assert sorted(p.name for p in tmp_path.glob("*.svg")) == ["abilities.svg", "curves.svg"]
+
+
+def test_a_missing_drawing_package_is_said_before_the_fit(say, tmp_path, monkeypatch):
+    import importlib.util
+
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name == "vl_convert" else there(name, *a),
+    )
+    code, out, err = say("--plots", str(tmp_path / "none"))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--plots needs vl_convert: pip install -e '.[board]'" in err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(say, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = say("--plots", str(tmp_path / "file" / "plots"))
+    assert (code, err.count("\n")) == (2, 1)
 
 
 def test_minutes_in_another_unit_are_suspected(say, world):

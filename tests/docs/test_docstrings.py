@@ -11,7 +11,7 @@ import scorers
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(
     path.relative_to(ROOT)
-    for package in ("harness", "scorers", "tasks", "irt")
+    for package in ("harness", "scorers", "tasks", "irt", "leaderboard")
     for path in (ROOT / package).rglob("*.py")
     if "_data" not in path.parts and (path.name == "__init__.py" or not path.name.startswith("_"))
 )

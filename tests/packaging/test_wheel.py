@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LEFT_OUT = (".*", "__pycache__", "results", "dist", "build", "shared")
+# Hidden folders but Streamlit's, which holds the settings of the site.
+LEFT_OUT = (".[!s]*", "__pycache__", "results", "dist", "build", "shared")
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +54,15 @@ def test_it_holds_code_data_types_and_licence(members):
     for name in ("harness/py.typed", "harness/cli/main.py", "harness/store/sql/views.sql",
                  "harness/_data/gsm8k/own.jsonl", "harness/_data/aicrypto/mcq.json",
                  "harness/_data/tiny/model.safetensors", "tasks/gsm8k/task.py",
-                 "tasks/gsm8k/README.md", "scorers/number.py", "irt/joint.py", "irt/py.typed"):  # fmt: skip
+                 "tasks/gsm8k/README.md", "scorers/number.py", "irt/joint.py", "irt/py.typed",
+                 "leaderboard/script/app.py", "leaderboard/script/.streamlit/config.toml"):  # fmt: skip
         assert name in members
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in members)
     assert any(name.endswith("dist-info/entry_points.txt") for name in members)
 
 
 def test_every_source_file_of_the_packages_is_in_it(members):
-    for package in ("harness", "tasks", "scorers", "irt"):
+    for package in ("harness", "tasks", "scorers", "irt", "leaderboard"):
         for path in (ROOT / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 assert path.relative_to(ROOT).as_posix() in members
@@ -72,7 +74,7 @@ def test_every_source_file_of_the_packages_is_in_it(members):
 def test_it_holds_nothing_else(members):
     top = {name.split("/")[0] for name in members}
     assert {name for name in top if not name.endswith(".dist-info")} == {
-        "harness", "tasks", "scorers", "irt",
+        "harness", "tasks", "scorers", "irt", "leaderboard",
     }  # fmt: skip
     for name in members:
         parts = name.split("/")

@@ -11,7 +11,7 @@ from harness.core.errors import UsageError
 from harness.core.task import Task
 from harness.core.types import Output, Sample, Score
 from harness.runner.compare import compare
-from harness.runner.difference import diff_runs
+from harness.store.difference import diff_runs
 from harness.store.ingest import sync
 from harness.store.publish import snapshot
 

@@ -20,9 +20,8 @@ from harness.core.errors import HarnessError, StoreError, UsageError
 from harness.core.records import EventRecord, RunFinished, SampleRecord, ScoreRecord, decoder
 from harness.runner.api import Run
 from harness.runner.config import make_config
-from harness.runner.inspect import started
 from harness.runner.lifecycle import resume, start
-from harness.store.journal import journal_lines, read_records
+from harness.store.journal import journal_lines, read_records, started
 from harness.store.layout import Store
 
 ITEMS, BATCH = 80, 4

@@ -132,10 +132,12 @@ def test_a_store_of_an_earlier_version_takes_a_fit(store, old):
     shutil.copytree(old / "runs", store.runs, dirs_exist_ok=True)
     store.database.write_bytes(gzip.decompress((old / "store.duckdb.gz").read_bytes()))
     keep_fit(store, make())
-    assert stored(store) == [make()]
+    # From version 3 on a fixture has a fit already.
+    assert make() in stored(store)
+    before = stored(store)
     assert rebuild(store).differences == []
     sync(store)
-    assert stored(store) == [make()]
+    assert stored(store) == before
 
 
 def test_fits_are_found_by_id_beginning_hash_and_last(store):

@@ -119,3 +119,37 @@ def test_link_and_doubling_time_are_those_measured_before(in_minutes):
     assert months["lo"] == pytest.approx(5.2, abs=0.1)
     assert months["hi"] == pytest.approx(6.5, abs=0.1)
     assert link["best"]["value"] == pytest.approx(118, abs=1)
+
+
+def test_known_answers_stand_beside_the_published_figures(in_minutes):
+    """SWE bucket accuracy .432 and Cybench 11 of 15: an implementation of its own found the same."""
+    tests = {one["group"]: one for one in in_minutes["link"]["tests"]}
+    assert tests["swebench"]["n"] == 500
+    assert tests["swebench"]["bucket_accuracy"] == pytest.approx(0.432, abs=0.002)
+    assert (tests["cybench"]["n"], tests["cybench"]["within_2x"]) == (15, 11)
+    figures = {one["name"]: one for one in in_minutes["link"]["published"]["figures"]}
+    published = {name: one["published"]["value"] for name, one in figures.items()}
+    assert sorted(published.values()) == [0.416, 0.8051, 5.7, 6.2, 14]
+    for one in figures.values():
+        assert one["ours"]["value"] == pytest.approx(one["published"]["value"], rel=0.25)
+
+
+def test_every_level_of_the_link_is_shown(in_minutes):
+    """Level "weighted" was found by an implementation of its own: 5.5 months, far longer horizons."""
+    moved = in_minutes["link"]["sensitivity"]
+    assert list(moved) == ["ols", "weighted", "joint"]
+    assert moved["weighted"]["doubling"] == pytest.approx(5.5, abs=0.1)
+    assert moved["weighted"]["best"] > 1.4 * moved["ols"]["best"]
+    assert 5.3 <= moved["joint"]["doubling"] <= 6.3
+
+
+def test_other_answers_have_no_published_figures(tmp_path, capsys):
+    if not ANSWERS.exists():
+        pytest.skip("needs ../shared/upstream/irt/bridge")
+    lines = ANSWERS.read_text().splitlines()
+    (tmp_path / "fewer.jsonl").write_text("\n".join(lines[:-1]) + "\n")
+    assert main([
+        "fit", "--responses", str(tmp_path / "fewer.jsonl"), "--human-minutes",
+        str(BRIDGE / "items.csv"), "--anchors", "source=metr", "--json",
+    ]) == 0  # fmt: skip
+    assert "published" not in json.loads(capsys.readouterr().out)["link"]

@@ -58,3 +58,16 @@ WHERE NOT EXISTS (
     WHERE k.task_id = p.task AND k.version = p.task_version AND k.item_id = p.i.item_id
 )
 QUALIFY row_number() OVER (PARTITION BY i.item_id ORDER BY seq) = 1;
+
+-- Human minutes may come to be known after an item's first run: the first that are stated count.
+UPDATE tasks SET human_time_source = b.task_info ->> '$.human_time_source'
+FROM batch b
+WHERE b.type = 'run_started' AND tasks.task_id = b.task AND tasks.version = b.task_version
+    AND tasks.human_time_source IS NULL AND b.task_info ->> '$.human_time_source' IS NOT NULL;
+
+UPDATE items SET human_minutes = p.i.human_minutes
+FROM (
+    SELECT task, task_version, unnest(items) AS i FROM batch WHERE type = 'run_started'
+) p
+WHERE items.task_id = p.task AND items.version = p.task_version AND items.item_id = p.i.item_id
+    AND items.human_minutes IS NULL AND p.i.human_minutes IS NOT NULL;

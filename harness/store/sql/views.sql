@@ -137,7 +137,12 @@ SELECT
     CASE WHEN u.all_reused THEN 0 ELSE u.cost_usd END AS cost_usd
 FROM ended e JOIN used u USING (run_id);
 
--- One row a run and metric: the sums that its mean and intervals need. `total` and `total_sq` are over
+-- Runs that chose their items by what was answered before.
+CREATE OR REPLACE VIEW v_adaptive_runs AS
+SELECT run_id FROM runs WHERE config_json ->> '$.adaptive' = 'true';
+
+-- One row a run and metric, adaptive runs left out: the mean of chosen items is a mean of nothing. The
+-- sums that its mean and intervals need. `total` and `total_sq` are over
 -- the items' means; an item without a cluster is one by itself; `cluster_sq` is the sum over clusters of
 -- the squared sum of their items' deviations from the mean.
 CREATE OR REPLACE VIEW v_metric_totals AS
@@ -145,7 +150,7 @@ WITH clusters AS (
     SELECT
         run_id, metric, count(*) AS n, sum(mean) AS total, sum(mean * mean) AS total_sq,
         bool_and(mean IN (0, 1)) AS is_binary
-    FROM v_items_scored
+    FROM v_items_scored ANTI JOIN v_adaptive_runs USING (run_id)
     GROUP BY run_id, metric, cluster_id, CASE WHEN cluster_id IS NULL THEN item_id END
 ), centred AS (
     SELECT *, total - n * (sum(total) OVER of_run) / (sum(n) OVER of_run) AS deviation
@@ -156,18 +161,25 @@ SELECT
     m.run_id, m.metric, coalesce(sum(c.n), 0) AS n_items, sum(c.total) AS total,
     sum(c.total_sq) AS total_sq, bool_and(c.is_binary) AS is_binary, count(c.n) AS n_clusters,
     sum(c.deviation * c.deviation) AS cluster_sq
-FROM (SELECT DISTINCT run_id, metric FROM v_metrics_seen) m
+FROM (
+    SELECT DISTINCT run_id, metric FROM v_metrics_seen ANTI JOIN v_adaptive_runs USING (run_id)
+) m
 LEFT JOIN centred c USING (run_id, metric)
 GROUP BY m.run_id, m.metric;
 
 -- One row an item for every variant and strategy, over all their runs: the strategy's verdict where
 -- there is one, else the headline. An answer that was reused from an earlier run is the same answer: it
--- counts once. Runs without the data (an ablation) are no answers to the items.
+-- counts once. Runs without the data (an ablation) are no answers to the items. `adaptive`: no other run
+-- has an answer to the item.
 CREATE OR REPLACE VIEW v_item_scores AS
 WITH verdicts AS (
     SELECT run_id, min(metric) AS metric FROM v_metrics_seen WHERE of_strategy GROUP BY run_id
 ), answers AS (
-    SELECT r.variant_id, r.strategy, v.*
+    SELECT
+        r.variant_id, r.strategy, v.*,
+        bool_and(coalesce(r.config_json ->> '$.adaptive', 'false') = 'true') OVER (
+            PARTITION BY r.variant_id, r.strategy, v.task_id, v.version, v.item_id
+        ) AS adaptive
     FROM v_metric_values v
     JOIN runs r USING (run_id)
     LEFT JOIN verdicts USING (run_id)
@@ -176,10 +188,10 @@ WITH verdicts AS (
     QUALIFY row_number() OVER (
         PARTITION BY r.variant_id, r.strategy, v.task_id, v.version, v.item_id, v.key,
             CASE WHEN v.key IS NULL THEN v.run_id || '/' || v.epoch END
-        ORDER BY v.run_id DESC, v.epoch DESC
+        ORDER BY r.submitter IS NOT NULL, v.run_id DESC, v.epoch DESC
     ) = 1
 )
 SELECT variant_id, strategy, task_id, version, item_id, count(*) AS n, sum(counted) AS k,
-    avg(counted) AS mean, any_value(cluster_id) AS cluster_id
+    avg(counted) AS mean, any_value(cluster_id) AS cluster_id, bool_and(adaptive) AS adaptive
 FROM answers
 GROUP BY variant_id, strategy, task_id, version, item_id;

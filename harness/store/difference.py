@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.core.records import RunStarted
-from harness.runner.inspect import started
+from harness.store.journal import started
 from harness.store.queries import equal_keys, scorers
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Group = Literal[
 _CONFIG: dict[Group, tuple[str, ...]] = {
     "task": ("data_root", "data"),
     "prompt": ("system", "fewshot", "chat_template", "no_data", "args"),
-    "solving": ("solver", "strategy", "epochs", "seed", "on_long"),
+    "solving": ("solver", "strategy", "epochs", "seed", "on_long", "sandbox"),
     "judging": ("errors",),
     "selection": ("limit", "first", "ids"),
 }
@@ -111,10 +111,22 @@ def diff_runs(con: DuckDBPyConnection, store: Store, a: str, b: str) -> RunDiff:
     a, b : str
         Run ids.
     """
+    return _diff(con, store, a, b, equal_keys(con, a, b))
+
+
+def unlike(con: DuckDBPyConnection, store: Store, a: str, b: str) -> list[str]:
+    """Say why two runs should not be compared, as `RunDiff.unlike`; keys are not looked at.
+
+    Parameters as for `diff_runs`.
+    """
+    return _diff(con, store, a, b, (0, 0)).unlike()
+
+
+def _diff(con: DuckDBPyConnection, store: Store, a: str, b: str, keys: tuple[int, int]) -> RunDiff:
     one, two = started(store, a), started(store, b)
     items = [{item["item_id"]: item["content_sha256"] for item in run.items} for run in (one, two)]
     shared = items[0].keys() & items[1].keys()
-    same, n_attempts = equal_keys(con, a, b)
+    same, n_attempts = keys
     left, right = _facts(con, one), _facts(con, two)
     return RunDiff(
         a=a,
