@@ -1,0 +1,1 @@
+"""The pages, one module each with one function `page`; `leaderboard.app` lists them."""

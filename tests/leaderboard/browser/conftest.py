@@ -1,0 +1,236 @@
+"""The site in a real browser: one Chromium and one server a store for the whole session.
+
+Pictures of every page are kept in tests/artefacts/, for people to look at.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from harness.cli.board import _free_port, command, environment
+from harness.store import Store, sync
+
+PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+SECONDS = 60_000
+"""Milliseconds that a page may take on a busy machine; a quiet one needs one of these seconds."""
+
+# On a deep link Streamlit first looks for its own files below the page's name.
+HARMLESS = re.compile(r"/\w+/_stcore/(health|host-config)$")
+STATUSES = ("scored", "error", "timeout", "truncated", "refused", "unscored", "unavailable")
+LONG = "hf:some-organisation/a-model-with-a-rather-long-name-70b-instruct"
+
+
+class Visit:
+    """One visitor: a window, and what the page asked for and complained of.
+
+    Attributes
+    ----------
+    page : playwright.sync_api.Page
+    complaints : list of str
+        Errors on the console and in scripts, but for the known harmless ones.
+    addresses : set of str
+        Every address asked for, sockets too.
+    """
+
+    def __init__(self, browser, url: str, *, dark: bool = False, phone: bool = False) -> None:
+        self.context = browser.new_context(
+            color_scheme="dark" if dark else "light", viewport=PHONE if phone else DESKTOP,
+            accept_downloads=True, reduced_motion="reduce",
+        )  # fmt: skip
+        # Whatever would leave the machine is stopped, and is in the list below all the same.
+        self.context.route(re.compile(r"^https?://(?!127\.0\.0\.1:)"), lambda route: route.abort())
+        self.url = url
+        self.complaints: list[str] = []
+        self.addresses: set[str] = set()
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(SECONDS)
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.addresses.add(request.url))
+        self.page.on("websocket", lambda socket: self.addresses.add(socket.url))
+
+    def _console(self, message) -> None:
+        if message.type == "error" and not HARMLESS.search(message.location.get("url", "")):
+            self.complaints.append(f"{message.text} {message.location}")
+
+    def open(self, name: str = "", **values: str) -> None:
+        """Open a page as an address does, and wait for it whole."""
+        query = f"?{urlencode(values)}" if values else ""
+        self.page.goto(f"{self.url}/{'' if name == 'leaderboard' else name}{query}")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait for the footer, and until nothing runs and every chart is drawn."""
+        self.page.get_by_text("Script time").wait_for()
+        self.page.wait_for_function(
+            """() => {
+                const app = document.querySelector('[data-testid="stApp"]');
+                const idle = app && app.dataset.testScriptState === 'notRunning';
+                const charts = [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')];
+                return idle && !document.querySelector('[data-testid="stSkeleton"]')
+                    && charts.every(c => c.querySelector('canvas, svg.marks'));
+            }"""
+        )
+
+    def narrow(self) -> None:
+        """Make the window that of a phone."""
+        self.page.set_viewport_size(PHONE)
+        self.ready()
+
+    def picture(self, name: str) -> Path:
+        """Keep a picture of the page from top to bottom."""
+        PICTURES.mkdir(exist_ok=True)
+        path = PICTURES / f"{name}.png"
+        # The page scrolls inside the window, so the window is made as high as what it holds.
+        size = self.page.viewport_size
+        height = self.page.evaluate(
+            """() => Math.max(document.querySelector('[data-testid="stMain"]').scrollHeight,
+                              innerHeight)"""
+        )
+        self.page.set_viewport_size({"width": size["width"], "height": min(height + 60, 6000)})
+        self.ready()
+        self.page.screenshot(path=path, animations="disabled")
+        self.page.set_viewport_size(size)
+        return path
+
+    def words(self) -> str:
+        """Give the text of the page."""
+        return self.page.locator('[data-testid="stMain"]').inner_text()
+
+    def fine(self) -> None:
+        """Check that nothing was complained of and nothing was asked of another machine."""
+        assert self.complaints == []
+        strangers = {
+            address for address in self.addresses
+            if not re.match(r"(http|ws)://127\.0\.0\.1:|data:|blob:", address)
+        }  # fmt: skip
+        assert strangers == set()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium as the system brings it."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs chromium (apt-get install chromium fonts-dejavu-core)")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+class Server:
+    """The site over a store, started at once; `url` waits until it answers."""
+
+    def __init__(self, root: Path) -> None:
+        self._address = f"http://127.0.0.1:{(port := _free_port(0))}"
+        self.process = subprocess.Popen(
+            command(port, browser=False), env=environment(root), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    @property
+    def url(self) -> str:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self._address}/_stcore/health", timeout=5) as answer:
+                    if answer.read() == b"ok":
+                        return self._address
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the site does not answer")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def rich_store(tmp_path_factory, write) -> Store:
+    """Real runs of mocks with texts; nine models on two tasks, two quantised, a partial one; a fit."""
+    import harness
+
+    store = Store.open(tmp_path_factory.mktemp("rich") / "store")
+    for model in ("mock:gold", "mock:noisy?accuracy=0.6"):
+        harness.run(task="gsm8k", model=model, limit=12, store=str(store.root))
+    for m in range(8):
+        rng = random.Random(m)
+        for task, n in (("demo/add", 60), ("demo/mul", 40)):
+            values = [float(rng.random() < 1 / (1 + 2 ** (i / 8 - m / 2))) for i in range(n)]
+            model = LONG if m == 5 else f"hf:m{m}"
+            write(store, values, model=model, task=task, strategy="sample")
+    values = [float(i % 4 != 0) for i in range(60)]
+    for bits, simulated in (("int4", False), ("int2", True)):
+        write(
+            store, values, model="hf:m7", task="demo/add", quantisation=bits, simulated=simulated,
+            strategy="sample",
+        )  # fmt: skip
+    write(
+        store, [1.0, None, None, 1.0, None, None, None], statuses=STATUSES, n_planned=12,
+        model="hf:partial", task="demo/add", finish=False, strategy="sample",
+    )  # fmt: skip
+    write(store, [0.0] * 60, model="mock:empty", task="demo/add", strategy="sample")
+    sync(store)
+    _fit(store)
+    return store
+
+
+def _fit(store: Store) -> None:
+    from harness.runner.fitting import fit_store
+    from harness.runner.human_minutes import read_minutes
+
+    minutes, dates = store.root.parent / "minutes.csv", store.root.parent / "dates.csv"
+    lines = [f"demo/add/demo-{i},{2 ** (i / 8):.4f}" for i in range(0, 60, 2)]
+    minutes.write_text("item,human_minutes\n" + "\n".join(lines) + "\n")
+    lines = [f"hf:m{m},2024-{1 + m:02d}-15" for m in range(8) if m != 5]
+    dates.write_text("model,release_date\n" + "\n".join(lines) + "\n")
+    fit_store(store, tasks=["demo/add"], minutes=read_minutes(minutes, dates))
+
+
+@pytest.fixture(scope="session")
+def rich(rich_store) -> Iterator[Server]:
+    """The site over `rich_store`, which no test changes."""
+    server = Server(rich_store.root)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def changing(tmp_path_factory) -> Iterator[tuple[Server, Store]]:
+    """The site over a store that does not exist yet; the tests that make it go in order."""
+    store = Store(tmp_path_factory.mktemp("changing") / "store")
+    server = Server(store.root)
+    yield server, store
+    server.stop()
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable[..., Visit]]:
+    """Come to a site: ``visit(server, dark=…, phone=…)``; afterwards nothing may be amiss."""
+    visits: list[Visit] = []
+
+    def come(server: Server, **look: bool) -> Visit:
+        visits.append(Visit(browser, server.url, **look))
+        return visits[-1]
+
+    yield come
+    for one in visits:
+        one.context.close()
+    for one in visits:
+        one.fine()

@@ -1,0 +1,12 @@
+# Loops without end and ignores the signal that warns of the CPU limit.
+#
+# /// expect
+# status = "timeout"
+# reason = "1 CPU seconds"
+# limits = { cpu_s = 1 }
+# ///
+import signal
+
+signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+while True:
+    pass
