@@ -25,7 +25,7 @@ import msgspec
 
 from harness.sandbox.box import Box
 from harness.sandbox.output import Clipped, Ends, readable
-from harness.sandbox.run import Status, _judge, _split
+from harness.sandbox.run import Status, code_and_signal, verdict_of
 
 LONGEST_REPLY = 2**20  # bytes of one reply line
 _ENDLESS = 16  # times the cap of one stream: more in one call is no output but a flood
@@ -309,14 +309,14 @@ class Channel:
     def _ending(self) -> tuple[Status, str | None]:
         """Judge, from outside, a program that will not speak again."""
         code = self._process.wait(_FAREWELL_S)
-        exit_code, number = _split(code, self.box.isolation)
+        exit_code, number = code_and_signal(code, self.box.isolation)
         counters = self.box.counters()
         if counters.oom_kill > self._kills:
             return "memory", "oom_kill"
         if number == signal.SIGKILL and (counters.cpu_s or 0) >= _NEAR * self.box.limits.cpu_s:
             return "timeout", "cpu"
         if number is not None:
-            return _judge(exit_code, number, "ready")
+            return verdict_of(exit_code, number, "ready")
         return "error", "worker_died"
 
 

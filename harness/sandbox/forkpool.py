@@ -20,7 +20,7 @@ from harness.sandbox.engine import Engine
 from harness.sandbox.jobs import JobResult, no_line
 from harness.sandbox.levels import AUTOMATIC, Isolation, reach
 from harness.sandbox.limits import Limits
-from harness.sandbox.run import _judge
+from harness.sandbox.run import verdict_of
 from harness.sandbox.worker import python_command
 
 _MARGIN_S = 5.0  # for the parent in the box to end a child, before the parent itself is ended
@@ -193,7 +193,7 @@ class ForkPool:
         if number == signal.SIGKILL and ended["cpu_ms"] >= 0.8e3 * math.ceil(self.limits.cpu_s):
             return "timeout", "cpu", nothing
         if number is not None:
-            return *_judge(None, number, "ready"), nothing
+            return *verdict_of(None, number, "ready"), nothing
         try:
             said = msgspec.json.decode(answer.line.value, type=_Said)
         except (msgspec.DecodeError, RecursionError, TypeError):

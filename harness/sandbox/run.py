@@ -238,8 +238,8 @@ def _watch(box: Box, command: Sequence[str], collect: Sequence[str], stdin: byte
     counters = box.counters()
     began = process.began()
     files, refused = box.collect(collect)
-    exit_code, number = _split(code, box.isolation)
-    status, reason = stopped or _judge(exit_code, number, began)
+    exit_code, number = code_and_signal(code, box.isolation)
+    status, reason = stopped or verdict_of(exit_code, number, began)
     if began == "failed":
         status, reason = "harness", _last_line(err.clipped().text) or "the box did not start"
     elif counters.oom_kill:
@@ -274,7 +274,7 @@ def _wait(box: Box, streams: _Streams, deadline: float) -> tuple[Status, str] | 
             look = time.monotonic() + _LOOK
 
 
-def _split(code: int | None, isolation: Isolation) -> tuple[int | None, int | None]:
+def code_and_signal(code: int | None, isolation: Isolation) -> tuple[int | None, int | None]:
     """Tell exit code and signal apart; bwrap and sh report a signal as 128 and its number."""
     if code is None:
         return None, None
@@ -285,7 +285,7 @@ def _split(code: int | None, isolation: Isolation) -> tuple[int | None, int | No
     return code, None
 
 
-def _judge(code: int | None, number: int | None, began: str) -> tuple[Status, str]:
+def verdict_of(code: int | None, number: int | None, began: str) -> tuple[Status, str]:
     if began == "missing":
         return "error", "no such program"
     if number == signal.SIGSYS:

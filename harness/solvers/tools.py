@@ -188,7 +188,9 @@ class Workbench:
         shown = _shown(reply, line=line) if done is None or status != "ok" else done
         if status == "timeout":
             shown += "[The time limit was reached.]\n"
-        elif status not in ("ok", "error"):
+        elif status not in ("ok", "error") or (
+            status == "error" and reply.error is None and not line
+        ):
             shown += f"[Ended: {reason or status}.]\n"
         facts = {
             "bytes_out": reply.stdout.bytes_total + reply.stderr.bytes_total,

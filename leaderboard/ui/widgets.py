@@ -35,10 +35,33 @@ def choose(
     """
     if not options:
         return None
-    index = list(options).index(default) if default is not None and default in options else 0
-    return st.selectbox(
-        label, options, index=index, key=key, help=help, format_func=names, bind="query-params"
-    )
+    first = default if default is not None and default in options else options[0]
+    if names is str:
+        index = list(options).index(first)
+        return st.selectbox(label, options, index=index, key=key, help=help, bind="query-params")
+    return _named(label, options, key, first, names, help)
+
+
+def _named(
+    label: str,
+    options: Sequence[str],
+    key: str,
+    first: str,
+    names: Callable[[str], str],
+    help: str | None,  # noqa: A002
+) -> str:
+    """Bind by hand: Streamlit would put an option's name into the address, not the option."""
+    asked, seen = st.query_params.get(key), f"{key}_address"
+    followed = st.session_state.get(seen, "") != (asked or "")  # a link, not a click in the list
+    if followed or st.session_state.get(key) not in options:
+        st.session_state[key] = asked if asked in options else first
+    chosen = st.selectbox(label, options, key=key, help=help, format_func=names)
+    if chosen == first:
+        st.query_params.pop(key, None)
+    else:
+        st.query_params[key] = chosen
+    st.session_state[seen] = "" if chosen == first else chosen
+    return chosen
 
 
 def choose_many(

@@ -301,14 +301,17 @@ def unscored_store(tmp_path_factory) -> Store:
 def open_page(monkeypatch) -> Callable[..., AppTest]:
     """Open a page of the site over a store: ``open_page("runs", store)``.
 
-    Further arguments are values of widgets by key, as an address would bring them.
+    Further arguments are values of widgets by key, as an address would bring them; `address` is the
+    address's own, for widgets that read it themselves.
     """
 
-    def open_(name: str, store: Store, **values) -> AppTest:
+    def open_(name: str, store: Store, address: dict[str, str] | None = None, **values) -> AppTest:
         monkeypatch.setenv("HARNESS_STORE", os.fspath(store.root))
         app = AppTest.from_file(str(APP), default_timeout=60)
         # AppTest finds pages by the path of their file; ours are functions, found by their address.
         app._page_hash = "" if name == "leaderboard" else calc_hash(name)
+        for key, value in (address or {}).items():
+            app.query_params[key] = value
         for key, value in values.items():
             app.session_state[key] = value
         return app.run()

@@ -49,6 +49,27 @@ def test_without_results_every_page_says_what_to_do(request, open_page, store, n
         assert says[store] in words(app)
 
 
+def test_an_address_names_a_run_by_its_id(partial_store, open_page):
+    runs = [run.run_id for run in run_list(snapshot(partial_store))]
+    first = open_page("runs", partial_store).selectbox(key="run").value
+    other = next(run for run in runs if run != first)
+    app = open_page("runs", partial_store, address={"run": other})
+    assert app.selectbox(key="run").value == other
+    app = app.selectbox(key="run").set_value(first).run()
+    assert "run" not in app.query_params  # the default is left out
+    app = app.selectbox(key="run").set_value(other).run()
+    assert app.query_params["run"] == other
+    app.query_params["run"] = first  # a link to the same page
+    assert app.run().selectbox(key="run").value == first
+
+
+def test_an_address_that_names_nothing_shows_the_default(partial_store, open_page):
+    first = open_page("runs", partial_store).selectbox(key="run").value
+    app = open_page("runs", partial_store, address={"run": "no-such-run"})
+    assert not app.exception
+    assert app.selectbox(key="run").value == first
+
+
 def test_the_table_is_the_rows(partial_store, open_page):
     app = open_page("leaderboard", partial_store)
     frame = app.dataframe[0].value
