@@ -111,16 +111,21 @@ def _quantised(store: Board, found: ModelPage) -> None:
         st.caption("No quantised variant has a task in common with one that is not quantised.")
         return
     ui.table(rows, _QUANT, "quantised", facts={"generation": store.generation})
+    # On a phone a long name leaves no room for the bars.
+    short = {v.label: v.variant for v in found.variants}
+    names = [f"{row.task} · {short[row.label]}" for row in rows]
+    if len(set(names)) < len(names):
+        names = [f"{row.task} {row.version} · {row.label}" for row in rows]
     points = [
         FlipRow(
-            label=f"{row.task} {row.version} · {row.label}", gained=row.gained,
-            lost=row.lost, unchanged=row.n_shared - row.gained - row.lost,
+            label=name, gained=row.gained, lost=row.lost,
+            unchanged=row.n_shared - row.gained - row.lost,
         )
-        for row in rows
+        for name, row in zip(names, rows, strict=True)
     ]  # fmt: skip
     drawn = partial(
         flip_plot, points, sort=[p.label for p in points], dark=ui.is_dark(),
-        title="Items gained and lost by quantising",
+        title="Gained and lost",
     )  # fmt: skip
     ui.chart(drawn, "flips", alt="Items that quantised variants gain and lose.")
 
