@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 import streamlit as st
 
@@ -26,7 +27,9 @@ def main() -> None:
     """Draw the page that the address asks for, and the footer below it."""
     started = time.perf_counter()
     st.set_page_config(page_title="Harness", page_icon=ICON, layout="wide")
-    chosen = st.navigation([page.entry() for page in PAGES.values()], position="top")
+    # Inside another page (`?embed=true`) there is the view and nothing around it.
+    position: Literal["hidden", "top"] = "hidden" if st.context.is_embedded else "top"
+    chosen = st.navigation([page.entry() for page in PAGES.values()], position=position)
     name = chosen.url_path or "leaderboard"
     board = ui.board()
     state = board.state()

@@ -30,6 +30,8 @@ class Column(Struct, frozen=True):
         ``high``, ``low`` or empty.
     of : callable or None
         Makes the cell from the whole row where it is no field of it.
+    hide_zero : bool
+        Left out of a table where it is 0 in every row, as a fault that never happened.
     """
 
     title: str
@@ -38,6 +40,7 @@ class Column(Struct, frozen=True):
     unit: str = ""
     better: Literal["", "high", "low"] = ""
     of: Callable[[dict[str, Any]], Any] | None = None
+    hide_zero: bool = False
 
     def tooltip(self) -> str:
         """Write meaning, unit and direction in one line."""
@@ -100,7 +103,7 @@ def _share(name: str) -> Callable[[dict[str, Any]], float | None]:
 
 def _rate(name: str, title: str, what: str) -> Column:
     return Column(title, f"{what} Share of all planned attempts.", "share", better="low",
-                  of=_share(name))  # fmt: skip
+                  of=_share(name), hide_zero=True)  # fmt: skip
 
 
 def _between(lo: str, hi: str) -> Callable[[dict[str, Any]], str]:
@@ -396,6 +399,18 @@ COLUMNS: dict[str, Column] = {
 def column(name: str) -> Column:
     """Look a column up; one that the catalogue does not know (a task's) is a text of its own name."""
     return COLUMNS.get(name) or Column(name, "")
+
+
+def is_filled(name: str, values: Iterable[Any]) -> bool:
+    """Tell whether a column says anything.
+
+    Examples
+    --------
+    >>> is_filled("gained", [0, 0]), is_filled("error_rate", [0.0]), is_filled("model", ["", None])
+    (True, False, False)
+    """
+    nothing = (None, "", 0) if column(name).hide_zero else (None, "")
+    return any(value not in nothing for value in values)
 
 
 def as_dict(row: Row) -> dict[str, Any]:

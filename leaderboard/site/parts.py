@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from leaderboard.columns import Row, as_dict, cells, column, text
+from leaderboard.columns import Row, as_dict, cells, column, is_filled, text
 
 _RANKS = 100_000
 Link = Callable[[dict[str, Any]], str | None]
@@ -162,8 +162,7 @@ def make_table(
     ['m', '50.0 %']
     """
     found = cells(rows, names)
-    # Simulated quantisations and open counts say something by being 0 elsewhere: only all empty goes.
-    kept = [name for name in names if any(v not in (None, "", 0) for v in found[name])]
+    kept = [name for name in names if is_filled(name, found[name])]
     records = [as_dict(row) for row in rows]
     lines = []
     for i, record in enumerate(records):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from leaderboard.columns import Column, Kind, Row, cells, column, text
+from leaderboard.columns import Column, Kind, Row, cells, column, is_filled, text
 from leaderboard.exports import table_bytes
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def table(
         Positions of the picked rows.
     """
     found = cells(rows, columns)
-    kept = {name: values for name, values in found.items() if _any(values)}
+    kept = {name: values for name, values in found.items() if is_filled(name, values)}
     with st.container(horizontal=True, vertical_alignment="center"):
         plain = st.toggle(
             "Plain table", key=f"{key}_plain", bind="query-params",
@@ -135,10 +135,6 @@ def html_table(kept: dict[str, list[Any]], ground: list[Any] | None = None) -> s
 
 def _align(kind: Kind) -> str:
     return "" if kind in ("text", "date") else ' class="n"'
-
-
-def _any(values: list[Any]) -> bool:
-    return any(value not in (None, "", 0) for value in values)
 
 
 def _styled(kept: dict[str, list[Any]], ground: list[Any] | None) -> Any:

@@ -19,6 +19,12 @@ from leaderboard.app_pages import PAGES
 
 TOO_PALE = Path(__file__).with_name("looks.js").read_text(encoding="utf-8")
 
+FOCUSED = """() => {
+    const element = document.activeElement;
+    const words = element.tagName === "MAIN" ? "" : element.innerText;
+    return element.ariaLabel || element.labels?.[0]?.innerText || words || "";
+}"""
+
 
 def query(visit) -> dict[str, list[str]]:
     """Give what stands in the address after the question mark."""
@@ -49,6 +55,7 @@ def test_from_a_run_by_its_table_to_one_sample(rich, visit):
     one = visit(rich)
     one.open("runs")
     one.page.get_by_role("link", name="Samples of this run").click()
+    one.page.wait_for_url("**/samples?**run=**")
     one.page.get_by_role("heading", name="Samples", exact=True).wait_for()
     one.ready()
     (run,) = query(one)["run"]
@@ -131,16 +138,12 @@ def test_filters_and_the_plain_table_are_reached_by_keys(rich, visit):
     reached = []
     for _ in range(60):
         one.page.keyboard.press("Tab")
-        name = one.page.evaluate(
-            "() => document.activeElement.getAttribute('aria-label')"
-            " || document.activeElement.innerText"
-        )
-        reached.append(re.sub(r"\s+", " ", name or ""))
+        reached.append(one.page.evaluate(FOCUSED))
         if "Plain table" in reached[-1]:
             break
     # In the order in which they stand on the page.
     places = [
-        next(i for i, name in enumerate(reached) if word in name)
+        next((i for i, name in enumerate(reached) if word in name), f"{word} not in {reached}")
         for word in ("Leaderboard", "About", "Tasks", "Filter", "Plain table")
     ]
     assert places == sorted(places)
