@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from harness.cli.output import note, print_json, print_table
 from harness.core.errors import HarnessError
@@ -27,12 +27,12 @@ from harness.store.layout import DEFAULT, VARIABLE
 TIMEOUT = 20.0  # seconds for a program to say its version
 DEEP_TOLERANCE = 1e-4  # nats; what packing may move a log-probability by
 
-# Name, arguments that print a version, Debian package.
+# Name, arguments that print a version, Debian package, what it is for.
 PROGRAMS = (
-    ("klayout", ("-v",), "klayout"),
-    ("ngspice", ("--version",), "ngspice"),
-    ("bwrap", ("--version",), "bubblewrap"),
-    ("espeak-ng", ("--version",), "espeak-ng"),
+    ("klayout", ("-v",), "klayout", "rules of chip layouts (Rule2DRC)"),
+    ("ngspice", ("--version",), "ngspice", "circuit simulation (AMS-SizingBench)"),
+    ("bwrap", ("--version",), "bubblewrap", "the sandbox for what a model wrote"),
+    ("espeak-ng", ("--version",), "espeak-ng", "spoken prompts"),
 )
 
 
@@ -84,7 +84,7 @@ def doctor(
         "models": models(),
         "disk": [disk("store", _store(store)), disk("data", data_folder())],
         "torch": torch_facts(),
-        "checks": [cards(), *([batches()] if deep else [])],
+        "checks": [cards(), *sandbox(), *([batches()] if deep else [])],
     }  # fmt: skip
     if json:
         print_json(report)
@@ -97,50 +97,60 @@ def doctor(
     return 1 if broken else 0
 
 
-def isolation() -> dict[str, str]:
-    """Say how well code that a model wrote could be shut in here, by trying it.
+def isolation() -> dict[str, Any]:
+    """Say how well code that a model wrote can be shut in here, by starting a program in a box.
 
     Returns
     -------
     dict
-        `level`: ``full`` (bubblewrap works), ``userns`` (a user namespace can be made) or
-        ``none``; `why`.
+        `level` (``none`` where nothing works), `why`, `missing` (what keeps the machine from better),
+        and the rest of `harness.sandbox.Isolation`.
     """
-    inside = ("--ro-bind", "/", "/", "--unshare-all", "true")
-    tried = []
-    for level, command in (
-        ("full", ("bwrap", *inside)),
-        ("userns", ("unshare", "--user", "--map-root-user", "true")),
-    ):
-        if shutil.which(command[0]) is None:
-            tried.append(f"{command[0]} is not installed")
-            continue
-        code, text = _ask(command)
-        if code == 0:
-            return {"level": level, "why": "; ".join([*tried, f"{command[0]} works"])}
-        tried.append(f"{command[0]} fails: {text or f'exit code {code}'}")
-    return {"level": "none", "why": "; ".join(tried)}
+    from harness.sandbox import reach
+
+    try:
+        found = reach()
+    except HarnessError as error:
+        return {"level": "none", "why": str(error), "missing": [str(error)]}
+    lacking = f"missing: {'; '.join(found.missing)}" if found.missing else "nothing is missing"
+    return {**to_builtins(found), "why": f"a program ran in it; {lacking}"}
+
+
+def sandbox() -> list[Check]:
+    """Let the sandbox show that it holds; nothing where there is none.
+
+    A fence that does not hold is broken, whatever is missing: programs would be run behind it.
+    """
+    from harness.sandbox import reach
+    from harness.sandbox.selftest import self_test
+
+    try:
+        probes = self_test(reach())
+    except HarnessError as error:
+        return [Check(name="sandbox", ok=False, why=str(error))]
+    return [Check(name=f"sandbox: {p.name}", ok=p.ok, broken=not p.ok, why=p.why) for p in probes]
 
 
 def engines() -> list[Check]:
     """Look at the interpreter, the database and the programs that judge a model's work."""
     found = [Check(name="python", version=platform.python_version(), ok=True)]
     found.append(package("duckdb", "pip install bridge-harness"))
-    return found + [program(name, args, debian) for name, args, debian in PROGRAMS]
+    return found + [program(*row) for row in PROGRAMS]
 
 
-def program(name: str, args: Sequence[str], debian: str) -> Check:
+def program(name: str, args: Sequence[str], debian: str, use: str = "") -> Check:
     """Look at one program: is it there, and does it say its version."""
     if shutil.which(name) is None:
         return Check(
-            name=name, ok=False, install=f"sudo apt-get install {debian}", why="not installed"
-        )
+            name=name, ok=False, install=f"sudo apt-get install {debian}",
+            why=f"not installed; for {use}" if use else "not installed",
+        )  # fmt: skip
     code, text = _ask([name, *args])
     if code != 0:
         why = text or f"`{name} {' '.join(args)}` ended with code {code}"
         return Check(name=name, ok=False, broken=True, why=why)
     number = re.search(r"\d+(\.\d+)*", text)
-    return Check(name=name, version=number.group() if number else None, ok=True)
+    return Check(name=name, version=number.group() if number else None, ok=True, why=use)
 
 
 def package(name: str, install: str) -> Check:
@@ -297,7 +307,7 @@ def _print(report: dict[str, Any]) -> None:
     ):  # fmt: skip
         print_table(title, columns, [[
             c.name, c.version, "ok" if c.ok else "broken" if c.broken else "missing",
-            c.install if not c.ok and c.install else c.why,
+            f"{c.install}  ({c.why})" if not c.ok and c.install else c.why,
         ] for c in checks])  # fmt: skip
     models = [[m["name"], m["state"], m["why"]] for m in report["models"]]
     print_table("Models", ["", "state", "what to know"], models)

@@ -73,17 +73,18 @@ class Connection:
     def __init__(self, client: socket.socket, command: list[str], cap: int) -> None:
         self.client = client
         self.ours, theirs = socket.socketpair()
+        end = theirs.fileno()
         try:
             self.process = subprocess.Popen(
-                command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+                command, stdin=end, stdout=end, stderr=end, start_new_session=True
             )
         except OSError:
             self.ours.close()
             raise
         finally:
             theirs.close()
-        for end in (client, self.ours):
-            end.setblocking(False)
+        client.setblocking(False)
+        self.ours.setblocking(False)
         self.end = os.pidfd_open(self.process.pid)
         self.code: int | None = None
         self.died = False  # by a signal that was not ours
@@ -159,7 +160,7 @@ class Bridge:
 
     def step(self) -> None:
         """Wait for something to happen, and deal with it."""
-        touched = {}
+        touched: dict[Connection, bool] = {}  # and whether its program has ended
         for key, _ in self.selector.select():
             if key.fileobj is self.listener:
                 self.accept()

@@ -26,6 +26,7 @@ from harness.sandbox.checks import check_command
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import AUTOMATIC, Isolation, program, reach
 from harness.sandbox.limits import LIMITS, Limits
+from harness.sandbox.process import BoxProcess
 from harness.sandbox.spawn import close_all, pipe, spawn
 from harness.sandbox.worker import python_command
 
@@ -180,6 +181,10 @@ class Service:
         self._files, self._mounts = dict(files), mounts
         self._lock = threading.RLock()
         self._deaths: list[Death] = []
+        self._ready, self._dead, self._why = False, False, ""
+        self._rest = b""
+        self._box: Box
+        self._process: BoxProcess
         self._start()
 
     @property

@@ -84,7 +84,7 @@ def _stopped(board: Board, runs: Sequence[LiveRun]) -> None:
     if stopped:
         st.caption("Stopped before their end; this goes on with what is missing:")
         st.code(
-            "\n".join(resume_command(board.store, run.run_id) for run in stopped), language="sh"
+            "\n".join(resume_command(board.store, run.run_id) for run in stopped), language=None
         )
 
 
@@ -117,7 +117,7 @@ def _one(board: Board, runs: Sequence[RunListRow]) -> None:
         and run.open + run.error_harness + run.unavailable
     ):
         st.caption("Something is left open; this goes on with it:")
-        st.code(resume_command(board.store, chosen), language="sh")
+        st.code(resume_command(board.store, chosen), language=None)
     ui.link("Samples of this run", "samples", run=chosen)
     _provenance(board, chosen)
 

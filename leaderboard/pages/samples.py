@@ -293,7 +293,7 @@ def _sample(board: Board, scope: Sequence[RunInfo], wanted: Wanted, key: str) ->
     with tabs[3]:
         _more(found)
     st.caption("The reference is not in the store; this prints the sample with its reference:")
-    st.code(show_command(board.store, *place), language="sh", wrap_lines=True)
+    st.code(show_command(board.store, *place), language=None, wrap_lines=True)
 
 
 def _moves(

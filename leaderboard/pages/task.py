@@ -180,7 +180,7 @@ def _soundness(store: Board, facts: TaskFacts) -> None:
     st.caption(
         "Verdicts of audits are not kept in a store; this makes one, with what the store holds:"
     )
-    st.code(f"harness audit {facts.task} --store {store.store.root}", language="sh")
+    st.code(f"harness audit {facts.task} --store {store.store.root}", language=None)
     marks = {"lie open on the web": facts.n_public, "carry a canary": facts.n_canary}
     said = [f"{n:,} of {facts.n_items:,} items {what}" for what, n in marks.items() if n]
     st.caption(

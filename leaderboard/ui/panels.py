@@ -36,7 +36,7 @@ def empty(what: str, command: str = "") -> None:
     """Say that there is nothing to show, why, and what to run."""
     st.info(what)
     if command:
-        st.code(command, language="sh")
+        st.code(command, language=None)
 
 
 def state_page(state: State) -> None:
@@ -70,7 +70,7 @@ def provenance(
             f"- {name}: `{_plain(value)}`" for name, value in lines if value not in (None, "", [])
         ))  # fmt: skip
         if command:
-            st.code(command, language="sh")
+            st.code(command, language=None)
 
 
 def footer(started: float, page: str) -> None:

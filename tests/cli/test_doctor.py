@@ -45,7 +45,8 @@ def test_the_report_is_strict_json_with_the_keys_of_the_contract(tmp_path, capsy
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert code == 0
     assert {"isolation", "engines", "backends"} <= set(report)
-    assert report["isolation"]["level"] in ("none", "userns", "full")
+    assert report["isolation"]["level"] in ("none", "userns", "full-nocg", "full")
+    assert isinstance(report["isolation"]["missing"], list)
     assert report["isolation"]["why"]
     engines = {engine["name"]: engine for engine in report["engines"]}
     assert set(engines) == {"python", "duckdb", "klayout", "ngspice", "bwrap", "espeak-ng"}
@@ -85,21 +86,56 @@ def test_a_program_that_is_there_and_fails_is_broken(programs, monkeypatch):
     assert "no answer within 0.2 s" in doctor.program("klayout", ("-v",), "klayout").why
 
 
-def test_isolation_is_what_was_tried(programs):
-    assert doctor.isolation()["level"] == "none"
-    programs("unshare", "exit 0")
-    assert doctor.isolation() == {
-        "level": "userns",
-        "why": "bwrap is not installed; unshare works",
-    }
-    programs("bwrap", "exit 0")
-    assert doctor.isolation()["level"] == "full"
+@pytest.fixture
+def look_again():
+    """Forget which sandbox works here, before and after."""
+    from harness.sandbox import levels
+
+    for step in (1, 2):
+        levels._attempt.cache_clear()
+        levels._automatic.cache_clear()
+        if step == 1:
+            yield
+
+
+def test_isolation_is_what_was_tried(programs, look_again):
+    found = doctor.isolation()  # on a PATH with nothing
+    assert found["level"] == "none"
+    assert "sudo apt-get install bubblewrap" in found["why"]
+    assert [(check.ok, check.broken) for check in doctor.sandbox()] == [(False, False)]
+
+
+def test_isolation_that_does_not_start_is_none(programs, look_again):
     # On PATH is not enough: where user namespaces are forbidden it cannot work.
+    import shutil
+
+    for name in ("bash", "prlimit", "setpriv", "unshare", "nsenter", "mount", "cat"):
+        programs(name, f'exec {shutil.which(name, path="/usr/bin:/bin")} "$@"')
     programs("bwrap", "echo 'bwrap: No permissions to create a new namespace' >&2; exit 1")
-    programs("unshare", "exit 1")
     found = doctor.isolation()
     assert found["level"] == "none"
     assert "No permissions" in found["why"]
+
+
+def test_the_sandbox_shows_that_it_holds():
+    checks = doctor.sandbox()
+    if doctor.isolation()["level"] == "none":
+        assert [check.ok for check in checks] == [False]
+        return
+    assert [check.name.removeprefix("sandbox: ") for check in checks] == [
+        "empty program", "Python cell", "memory limit", "network refused", "file hidden",
+    ]  # fmt: skip
+    assert all(check.ok for check in checks), checks
+
+
+def test_a_fence_that_does_not_hold_is_broken():
+    """Planted fault: at level limits a program reads the machine's files."""
+    from harness.sandbox import reach
+    from harness.sandbox.selftest import self_test
+
+    probes = {probe.name: probe.ok for probe in self_test(reach("limits"))}
+    assert (probes["empty program"], probes["memory limit"]) == (True, True)
+    assert not probes["file hidden"]
 
 
 def test_a_package_is_there_missing_or_broken(module):

@@ -123,7 +123,8 @@ def test_without_the_network_there_is_no_service(isolated, attempt, run_python):
 def test_two_attempts_with_the_same_port_do_not_meet(isolated, attempt):
     asked = {word: attempt(isolated, f"print({word!r})".encode())[1] for word in ("one", "two")}
     with ThreadPoolExecutor(2) as pool:
-        said = dict(zip(asked, pool.map(lambda go: go("print(talk(''))"), asked.values())))
+        answers = pool.map(lambda client: client("print(talk(''))"), asked.values())
+        said = dict(zip(asked, answers, strict=True))
     assert said == {"one": "one", "two": "two"}
 
 
@@ -248,7 +249,7 @@ def test_memory_of_the_server_is_its_own(counted, attempt):
 def test_a_port_that_is_taken_is_a_fault_of_the_harness(isolated, nothing_left, attempt):
     first, _ = attempt(isolated)
     second = Service({}, ["true"], network=first.network)
-    with pytest.raises(SandboxUnavailable, match="did not start.*Address already in use"):
+    with pytest.raises(SandboxUnavailable, match=r"did not start.*Address already in use"):
         second.wait_ready()
     assert (second.alive, second.deaths, first.alive) == (False, (), True)
     second.close()
