@@ -27,6 +27,15 @@ def call(*command, **environment):
     )  # fmt: skip
 
 
+def serves(command):
+    """Start what goes on until it is ended; tell whether it says where it is, and end it."""
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
+        first = server.stderr.readline()
+        server.terminate()
+        server.communicate()
+    return "the site is at http://127.0.0.1:" in first
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     return tmp_path_factory.mktemp("demo") / "results"
@@ -69,8 +78,11 @@ def test_a_second_demo_reuses_every_answer(demos):
 def test_each_command_that_it_ends_with_works(demos, store):
     lines = [line.strip() for line in demos[1].stdout.splitlines()]
     commands = [shlex.split(line) for line in lines if line.startswith(f"{PROGRAM} ")]
-    assert [command[1] for command in commands] == ["show", "run", "export"]
+    assert [command[1] for command in commands] == ["show", "run", "board", "export"]
     for command in commands:
+        if command[1] == "board":
+            assert serves([*command, "--port", "0", "--no-browser"])
+            continue
         done = call(*command)
         assert done.returncode == 0, done.stderr
     assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == (

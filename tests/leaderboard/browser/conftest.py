@@ -22,8 +22,7 @@ from harness.store import Store, sync
 
 PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
-SECONDS = 60_000
+SECONDS = 30_000
 """Milliseconds that a page may take on a busy machine; a quiet one needs one of these seconds."""
 
 # On a deep link Streamlit first looks for its own files below the page's name.
@@ -38,20 +37,23 @@ class Visit:
     Attributes
     ----------
     page : playwright.sync_api.Page
+    look : str
+        ``light`` or ``dark``.
     complaints : list of str
         Errors on the console and in scripts, but for the known harmless ones.
     addresses : set of str
         Every address asked for, sockets too.
     """
 
-    def __init__(self, browser, url: str, *, dark: bool = False, phone: bool = False) -> None:
+    def __init__(self, browser, url: str, *, dark: bool = False) -> None:
         self.context = browser.new_context(
-            color_scheme="dark" if dark else "light", viewport=PHONE if phone else DESKTOP,
+            color_scheme="dark" if dark else "light", viewport=DESKTOP,
             accept_downloads=True, reduced_motion="reduce",
         )  # fmt: skip
         # Whatever would leave the machine is stopped, and is in the list below all the same.
         self.context.route(re.compile(r"^https?://(?!127\.0\.0\.1:)"), lambda route: route.abort())
         self.url = url
+        self.look = "dark" if dark else "light"
         self.complaints: list[str] = []
         self.addresses: set[str] = set()
         self.page = self.context.new_page()
@@ -84,26 +86,15 @@ class Visit:
             }"""
         )
 
-    def narrow(self) -> None:
-        """Make the window that of a phone."""
-        self.page.set_viewport_size(PHONE)
+    def resize(self, width: int, height: int) -> None:
+        """Make the window another, and wait until the page fits into it."""
+        self.page.set_viewport_size({"width": width, "height": height})
         self.ready()
 
-    def picture(self, name: str) -> Path:
-        """Keep a picture of the page from top to bottom."""
+    def picture(self, name: str) -> None:
+        """Keep a picture of the window."""
         PICTURES.mkdir(exist_ok=True)
-        path = PICTURES / f"{name}.png"
-        # The page scrolls inside the window, so the window is made as high as what it holds.
-        size = self.page.viewport_size
-        height = self.page.evaluate(
-            """() => Math.max(document.querySelector('[data-testid="stMain"]').scrollHeight,
-                              innerHeight)"""
-        )
-        self.page.set_viewport_size({"width": size["width"], "height": min(height + 60, 6000)})
-        self.ready()
-        self.page.screenshot(path=path, animations="disabled")
-        self.page.set_viewport_size(size)
-        return path
+        self.page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")
 
     def words(self) -> str:
         """Give the text of the page."""
@@ -222,11 +213,11 @@ def changing(tmp_path_factory) -> Iterator[tuple[Server, Store]]:
 
 @pytest.fixture
 def visit(browser) -> Iterator[Callable[..., Visit]]:
-    """Come to a site: ``visit(server, dark=…, phone=…)``; afterwards nothing may be amiss."""
+    """Come to a site: ``visit(server)``; afterwards nothing may be amiss."""
     visits: list[Visit] = []
 
-    def come(server: Server, **look: bool) -> Visit:
-        visits.append(Visit(browser, server.url, **look))
+    def come(server: Server) -> Visit:
+        visits.append(Visit(browser, server.url))
         return visits[-1]
 
     yield come
@@ -234,3 +225,11 @@ def visit(browser) -> Iterator[Callable[..., Visit]]:
         one.context.close()
     for one in visits:
         one.fine()
+
+
+@pytest.fixture(scope="session", params=[False, True], ids=["light", "dark"])
+def walk(request, browser, rich) -> Iterator[Visit]:
+    """One visitor a theme who goes from page to page, so that the browser's cache is used."""
+    one = Visit(browser, rich.url, dark=request.param)
+    yield one
+    one.context.close()
