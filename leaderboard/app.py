@@ -29,6 +29,8 @@ def main() -> None:
     st.set_page_config(page_title="Harness", page_icon=ICON, layout="wide")
     # Inside another page (`?embed=true`) there is the view and nothing around it.
     position: Literal["hidden", "top"] = "hidden" if st.context.is_embedded else "top"
+    # The only rule of our own: Streamlit leaves as much again above the title.
+    st.html("<style>.stMainBlockContainer{padding-top:4.5rem}</style>")
     chosen = st.navigation([page.entry() for page in PAGES.values()], position=position)
     name = chosen.url_path or "leaderboard"
     board = ui.board()

@@ -229,7 +229,7 @@ def _config(colours: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": 12,
         "view": {"stroke": None},
-        "axis": {**words, **sizes, **lines, "labelLimit": 260, "labelFlush": False,
+        "axis": {**words, **sizes, **lines, "labelLimit": 180, "labelFlush": False,
                  "titlePadding": 8},
         "legend": {**words, **sizes, "symbolStrokeWidth": 2, "labelLimit": 320},
         "header": {**words, **sizes},
