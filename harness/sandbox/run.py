@@ -286,6 +286,15 @@ def code_and_signal(code: int | None, isolation: Isolation) -> tuple[int | None,
 
 
 def verdict_of(code: int | None, number: int | None, began: str) -> tuple[Status, str]:
+    """Give status and reason of a program that ended by itself.
+
+    Parameters
+    ----------
+    code, number : int or None
+        Exit code or signal, one of them.
+    began : str
+        As of `BoxProcess.began`.
+    """
     if began == "missing":
         return "error", "no such program"
     if number == signal.SIGSYS:

@@ -104,7 +104,12 @@ def test_job_folder_on_the_hosts_disk(run_python, counted, monkeypatch):
     large = "n = 0\ntry:\n  while n < 5: open(str(n), 'wb').write(b'x' * (15 << 20)); n += 1\nexcept OSError: pass\nprint(n)"
     assert int(run_python(many, level=counted).stdout.text) < 1000
     assert run_python(large, level=counted).stdout.text == "2\n"
-    monkeypatch.setattr(slots, "mount_tmpfs", lambda folder, _: folder.chmod(0o777))
+
+    def hand_over(folder, options):
+        uid = int(options.rpartition("uid=")[2].partition(",")[0])
+        os.chown(folder, uid, uid)
+
+    monkeypatch.setattr(slots, "mount_tmpfs", hand_over)
     assert run_python(many, level=counted).stdout.text == "1500\n"
     assert run_python(large, level=counted).stdout.text == "5\n"
 

@@ -71,7 +71,8 @@ def test_one_worker_for_all_calls_and_none_left(box):
             bench.call(call("python", code="1"), 5.0)
         (worker,) = box.workers
         assert worker.how == {
-            "mounts": {}, "files": {"a.csv": b"1"}, "preload": ("math",), "level": "userns"
+            "mounts": {}, "files": {"a.csv": b"1"}, "preload": ("math",), "level": "userns",
+            "network": None,
         }  # fmt: skip
         assert worker.limits == harness.sandbox.LIMITS["cell"]
     assert worker.closed == 1
