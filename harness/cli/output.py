@@ -139,6 +139,7 @@ def _mark(summary: Summary) -> str:
         *(["baseline"] if summary.is_baseline else []),
         *(["test model"] if summary.model.split("?")[0] == "hf:tiny" else []),
         *([f"imported from {summary.submitter}"] if summary.imported else []),
+        *([f"{summary.unchecked} scores unchecked"] if summary.unchecked else []),
     ]
     return f" ({', '.join(marks)})" if marks else ""
 

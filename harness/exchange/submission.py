@@ -104,6 +104,7 @@ def export_submission(
         for table, raw in tables.items()
     }
     manifest = msgspec.structs.replace(manifest, members=members)
+    read_manifest(encode_manifest(manifest))  # what an import would refuse is not written
     out = out or Path(f"{run_id}.submission.zip")
     config = msgspec.convert(run.config, RunConfig)
     check_submission(Submission(manifest, rows, ""), config.data_root, config.data)

@@ -51,6 +51,8 @@ class Summary(Struct, kw_only=True):
         Folder of the store.
     imported, submitter : bool, str or None
         Whether somebody else ran it and sent it (`harness import`), and who.
+    unchecked : int
+        Scores of an imported run that could not be given again here: they are the sender's word.
     adaptive : Outcome or None
         Of an adaptive run: ability, and the estimated score over all items, which is then the only
         metric (its method is ``irt-adaptive``): means over items that were chosen are none.
@@ -80,6 +82,7 @@ class Summary(Struct, kw_only=True):
     started: str = ""
     imported: bool = False
     submitter: str | None = None
+    unchecked: int = 0
     notes: list[str] = field(default_factory=list)
     adaptive: Outcome | None = None
     repeats: Repeats | None = None
@@ -150,6 +153,7 @@ def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals)
         started=row.started.isoformat(),
         imported=row.submitter is not None,
         submitter=row.submitter,
+        unchecked=queries.unchecked_scores(row.environment),
         notes=notes,
         adaptive=outcome,
         repeats=repeats,

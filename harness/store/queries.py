@@ -50,6 +50,7 @@ __all__ = [
     "sample",
     "samples_arrow",
     "scorers",
+    "unchecked_scores",
     "usage",
 ]
 
@@ -102,6 +103,25 @@ class RunRow(Struct, kw_only=True):
     config: str
     environment: str
     submitter: str | None = None
+
+
+def unchecked_scores(environment: str | None) -> int:
+    """Count the scores of an imported run that could not be given again when it came.
+
+    Parameters
+    ----------
+    environment : str or None
+        Of the run, as JSON.
+
+    Examples
+    --------
+    >>> unchecked_scores('{"imported": {"scores_not_recomputed": {"by a judge": 2, "cut": 1}}}')
+    3
+    >>> unchecked_scores("{}")
+    0
+    """
+    imported = (msgspec.json.decode(environment) or {}).get("imported") if environment else None
+    return sum((imported or {}).get("scores_not_recomputed", {}).values())
 
 
 class Usage(Struct, kw_only=True):

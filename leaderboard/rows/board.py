@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from harness.stats.intervals import Estimate
 from harness.stats.ranks import Standing
+from harness.store.queries import unchecked_scores
 from harness.store.rows import dicts
 from leaderboard.rows.ranks import TaskTable, estimates, over_tasks, pairs_of, standings
 
@@ -73,7 +74,7 @@ class BoardRow(Struct, frozen=True, kw_only=True):
         Median; None for a simulated quantisation.
     flags : tuple of str
         ``baseline``, ``partial``, ``test model``, ``simulated``, ``imported`` (somebody else's
-        runs are in it), and the notes of the interval.
+        runs are in it), ``scores unchecked`` (some of theirs could not be given again here), and the notes of the interval.
     """
 
     rank_lo: int | None
@@ -230,7 +231,8 @@ def _groups(con: DuckDBPyConnection, tasks: Tasks) -> dict[_Key, dict[str, Any]]
             t.tokens_in, t.tokens_out, t.cost_usd, v.backend, v.dtype, v.quant_scheme, v.bits_w,
             coalesce(v.quant_simulated, false) AS simulated,
             r.status <> 'done' OR e.run_id IS NOT NULL AS unfinished,
-            r.submitter IS NOT NULL AS imported
+            r.submitter IS NOT NULL AS imported,
+            CASE WHEN r.submitter IS NOT NULL THEN r.env_json END AS environment
         FROM runs r
         LEFT JOIN run_totals t USING (run_id)
         LEFT JOIN model_variants v USING (variant_id)
@@ -333,6 +335,7 @@ def _row(
         "test model": last["model"].split("?")[0] == "hf:tiny",
         "simulated": simulated,
         "imported": any(run["imported"] for run in group["runs"]),
+        "scores unchecked": any(unchecked_scores(run["environment"]) for run in group["runs"]),
     }
     return BoardRow(
         rank_lo=standing.rank_lo, rank_hi=standing.rank_hi, tier=standing.tier,

@@ -16,7 +16,7 @@ from harness.stats.intervals import Estimate
 from harness.store.difference import diff_runs, flat
 from harness.store.journal import started
 from harness.store.layout import Store
-from harness.store.queries import RunRow, RunTotals, run_rows, run_totals
+from harness.store.queries import RunRow, RunTotals, run_rows, run_totals, unchecked_scores
 from leaderboard.rows.ranks import estimate_of
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def _flags(run: RunRow, mean: Estimate | None) -> tuple[str, ...]:
         "baseline": run.is_baseline,
         "test model": run.model.split("?")[0] == "hf:tiny",
         "imported": run.submitter is not None,
+        "scores unchecked": unchecked_scores(run.environment) > 0,
     }
     return (*(name for name, is_so in marks.items() if is_so), *(mean.notes if mean else ()))
 

@@ -28,6 +28,7 @@ from harness.store.difference import diff_runs
 from harness.store.journal import read_records
 from harness.store.layout import Store
 from harness.store.publish import snapshot
+from leaderboard.rows.board import board
 
 NAMES = ["whole", "partial", "chosen"]
 
@@ -42,6 +43,11 @@ def taken_in(sent, tmp_path_factory):
 def rows(store, run_id, table, columns="*"):
     query = f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY ALL"
     return snapshot(store).execute(query, [run_id]).fetchall()
+
+
+def found_version(store):
+    ((version,),) = snapshot(store).execute("SELECT DISTINCT version FROM runs").fetchall()
+    return version
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -276,6 +282,25 @@ def test_another_version_of_the_scorer_is_no_reason_but_is_said(sent, mine, monk
     ((why, n),) = found.scores.not_recomputed.items()
     assert "version 99" in why
     assert n == 12
+    # Whoever sends it chooses the version: so the number is marked wherever it shows.
+    assert found.summary.unchecked == 12
+    (row,) = board(snapshot(mine), (("aicrypto/mcq", found_version(mine)),)).rows
+    assert {"imported", "scores unchecked"} <= set(row.flags)
+
+
+def test_a_checked_submission_has_no_such_mark(sent, mine):
+    found = import_submission(sent["whole"], mine)
+    assert found.summary.unchecked == 0
+    (row,) = board(snapshot(mine), (("aicrypto/mcq", found_version(mine)),)).rows
+    assert "imported" in row.flags
+    assert "scores unchecked" not in row.flags
+
+
+def test_a_name_that_an_import_would_refuse_is_not_written(runs, tmp_path):
+    store, run_id = runs[0], runs[1]["whole"]
+    with pytest.raises(RejectedError, match="name"):
+        export_submission(store, run_id, tmp_path / "x.zip", submitter="")
+    assert not (tmp_path / "x.zip").exists()
 
 
 def test_a_run_over_the_benchmarks_own_files_needs_them_here(runs, mine, tmp_path):
