@@ -10,6 +10,7 @@ from them, reads nothing that they wrote, and looks after each one for what it l
 from __future__ import annotations
 
 import ast
+import contextlib
 import ctypes
 import importlib
 import json
@@ -151,9 +152,10 @@ def _child(request: dict[str, Any], writer: int) -> None:
     folder = os.path.abspath(request["folder"])
     os.chdir(folder)
     os.environ["HOME"] = os.environ["TMPDIR"] = folder
-    # When the box runs out of memory, the program goes and not the engine.
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")
+    # When the box runs out of memory, the program goes and not the engine. At level userns /proc is
+    # read-only; there the address space, limited below, is what ends a program.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as f:
+        f.write("1000")
     with open("/proc/self/statm", encoding="ascii") as file:
         engine = int(file.read().split()[0]) * resource.getpagesize()
     _limit(resource.RLIMIT_AS, engine + request["memory_bytes"])

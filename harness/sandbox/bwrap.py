@@ -106,6 +106,10 @@ def bwrap_arguments(
             arguments += ["--cap-add", capability]
     arguments += _system()
     arguments += ["--proc", "/proc", "--dev", "/dev"]
+    if isolation.userns:
+        # Where root started it, the program's user is root outside, to whom the kernel's settings
+        # below /proc/sys (core_pattern, say) are open.
+        arguments += ["--remount-ro", "/proc"]
     arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]  # noqa: S108  the box's own
     arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
     made |= {"/usr", "/etc", "/proc", "/dev", "/dev/shm", "/tmp"}  # noqa: S108

@@ -2,7 +2,6 @@
 #
 # /// expect
 # seen = { worked = 0 }
-# open = ["userns"]
 # ///
 import os
 

@@ -2,6 +2,8 @@
 #
 # /// expect
 # seen = { lower = 13, higher = 0 }
+# at.userns.seen = { lower = 30, higher = 30 }
+# at."user:userns".seen = { lower = 30, higher = 30 }
 # ///
 from pathlib import Path
 

@@ -3,8 +3,8 @@
 # /// expect
 # seen = { first = 13, harness = 2 }
 # not_run = ["user:limits"]
-# at.userns.seen.first = 0
-# at."user:userns".seen.first = 0
+# at.userns.seen.first = 30
+# at."user:userns".seen.first = 30
 # at.limits.seen = { harness = 13 }
 # ///
 import os

@@ -3,7 +3,8 @@
 # /// expect
 # status = "timeout"
 # limits = { wall_s = 2 }
-# collect = ["never"]
+# collect = ["result"]
+# files = "any"
 # ///
 import os
 

@@ -1,8 +1,8 @@
 # Is stuck inside a library call.
 #
 # /// expect
-# status = "timeout"
-# reason = "1 CPU seconds"
+# # killed by the kernel: on a busy machine its clock and the cgroup's differ, and why shows no more
+# status = ["timeout", "crash"]
 # limits = { cpu_s = 1 }
 # ///
 import re
