@@ -27,10 +27,11 @@ def checked_mounts(mounts: Mapping[str, Path], isolation: Isolation) -> dict[str
     UsageError
         A path that is not plain, is the box's own, or is not there.
     """
-    if mounts and isolation.level not in AUTOMATIC:
+    having = (*AUTOMATIC, "container")
+    if mounts and isolation.level not in having:
         raise UsageError(
             f"sandbox level {isolation.level} has no file system of its own and shows no data "
-            f"folders: use one of {', '.join(AUTOMATIC)}"
+            f"folders: use one of {', '.join(having)}"
         )
     for inside, outside in mounts.items():
         path = PurePosixPath(inside)

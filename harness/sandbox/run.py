@@ -9,12 +9,13 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import msgspec
 
 from harness.core.errors import HarnessError
 from harness.sandbox.box import Box, Network
+from harness.sandbox.cgroup import Counters
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import Isolation, reach
 from harness.sandbox.limits import Limits
@@ -151,7 +152,7 @@ def run_in(
         return Result(status="error", reason=str(error), isolation=isolation)
 
 
-class _Streams:
+class Streams:
     """Feeds stdin and drains stdout and stderr of a process at once, each in bounded memory."""
 
     def __init__(self, process: BoxProcess, cap: int, stdin: bytes) -> None:
@@ -225,10 +226,10 @@ def _watch(box: Box, command: Sequence[str], collect: Sequence[str], stdin: byte
     limits = box.limits
     begin = time.monotonic()
     process = box.start(command, stdin=bool(stdin))
-    streams = _Streams(process, limits.output_kib * 1024, stdin)
+    streams = Streams(process, limits.output_kib * 1024, stdin)
     out, err = streams.kept.values()
     try:
-        stopped = _wait(box, streams, begin + limits.wall_s)
+        stopped = wait_for_end(box, streams, begin + limits.wall_s)
         wall = time.monotonic() - begin
         code = None if stopped else process.wait()
         box.kill()
@@ -241,11 +242,11 @@ def _watch(box: Box, command: Sequence[str], collect: Sequence[str], stdin: byte
     exit_code, number = code_and_signal(code, box.isolation)
     status, reason = stopped or verdict_of(exit_code, number, began)
     if began == "failed":
-        status, reason = "harness", _last_line(err.clipped().text) or "the box did not start"
+        status, reason = "harness", last_line(err.clipped().text) or "the box did not start"
     elif counters.oom_kill:
         status, reason = "memory", f"{counters.oom_kill} processes killed for memory"
-    elif number == signal.SIGKILL and (counters.cpu_s or wall) >= _NEAR * limits.cpu_s:
-        status, reason = "timeout", f"{limits.cpu_s:g} CPU seconds"
+    elif spent := out_of_cpu(limits, number, counters.cpu_s or wall):
+        status, reason = spent
     elif status == "error" and box.full():
         reason += ", job folder full"
     return Result(
@@ -255,9 +256,32 @@ def _watch(box: Box, command: Sequence[str], collect: Sequence[str], stdin: byte
     )  # fmt: skip
 
 
-def _wait(box: Box, streams: _Streams, deadline: float) -> tuple[Status, str] | None:
-    """Wait for the end; give why the program must be stopped when it comes to that."""
-    limits = box.limits
+class Watched(Protocol):
+    """What `wait_for_end` looks at: a box, or another place for a program."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the program may use."""
+
+    def counters(self) -> Counters:
+        """Give what it has used so far."""
+
+
+def wait_for_end(
+    watched: Watched, streams: Streams, deadline: float
+) -> tuple[Status, str] | None:
+    """Wait for the end; give why the program must be stopped when it comes to that.
+
+    Parameters
+    ----------
+    watched : Watched
+        Its limits, and its counters for CPU seconds.
+    streams : Streams
+        Of the process; fed and drained while waiting.
+    deadline : float
+        Of `time.monotonic`.
+    """
+    limits = watched.limits
     look = time.monotonic() + _LOOK
     while True:
         now = time.monotonic()
@@ -269,9 +293,16 @@ def _wait(box: Box, streams: _Streams, deadline: float) -> tuple[Status, str] | 
             return "output_limit", f"more than {_ENDLESS * limits.output_kib} KiB printed"
         if time.monotonic() >= look:
             # The kernel's own limit is per process; this one is for all of them together.
-            if (box.counters().cpu_s or 0) > limits.cpu_s + _LOOK:
+            if (watched.counters().cpu_s or 0) > limits.cpu_s + _LOOK:
                 return "timeout", f"{limits.cpu_s:g} CPU seconds"
             look = time.monotonic() + _LOOK
+
+
+def out_of_cpu(limits: Limits, number: int | None, seconds: float) -> tuple[Status, str] | None:
+    """Say so when the kernel's kill was for CPU time; where that was not counted, the clock tells."""
+    if number == signal.SIGKILL and seconds >= _NEAR * limits.cpu_s:
+        return "timeout", f"{limits.cpu_s:g} CPU seconds"
+    return None
 
 
 def code_and_signal(code: int | None, isolation: Isolation) -> tuple[int | None, int | None]:
@@ -307,6 +338,7 @@ def verdict_of(code: int | None, number: int | None, began: str) -> tuple[Status
     return ("ok", "") if code == 0 else ("error", f"exit code {code}")
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """Give the end of what a program said, short enough for one line."""
     lines = text.strip().splitlines()
     return lines[-1][:300] if lines else ""

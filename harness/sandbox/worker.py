@@ -259,10 +259,13 @@ def _interpreter(isolation: Isolation) -> str:
     own = sys.executable
     if isolation.level in AUTOMATIC or os.geteuid() != 0:
         return own
-    # Levels without a root of their own change the user, who may not reach the harness's Python.
-    folders = Path(own).resolve().parents
+    # Levels without a root of their own change the user, who may not reach the harness's Python, and
+    # `unshare` puts the job folder where the host has /tmp.
+    folders = {*Path(own).parents, *Path(own).resolve().parents}
+    reached = all(folder.stat().st_mode & 1 for folder in folders)
+    covered = isolation.level == "unshare" and Path("/tmp") in folders  # noqa: S108
     system = Path("/usr/bin/python3")
-    return own if all(f.stat().st_mode & 1 for f in folders) or not system.exists() else str(system)
+    return own if (reached and not covered) or not system.exists() else str(system)
 
 
 def _not_started(answer: Answer) -> Reply:
