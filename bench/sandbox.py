@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.sandbox import LIMITS, Box, ForkPool, WarmWorkers, Worker, reach, run
+from harness.sandbox import LIMITS, Box, ForkPool, Network, Service, WarmWorkers, Worker, reach, run
 from harness.sandbox.levels import AUTOMATIC
 
 _LIMITS = LIMITS["function"]
@@ -86,6 +86,22 @@ def forked_jobs(level: str) -> float:
         return time.perf_counter() - begin
 
 
+def network(level: str) -> float:
+    """Make a network of an attempt; seconds until boxes can join it, without its end."""
+    begin = time.perf_counter()
+    with Network(level):
+        return time.perf_counter() - begin
+
+
+def service_ready(level: str) -> float:
+    """Start an empty service in a network that is there; seconds until its port answers."""
+    with Network(level) as own:
+        begin = time.perf_counter()
+        with Service({"main.py": b""}, ["python", "main.py"], network=own) as service:
+            service.wait_ready()
+            return time.perf_counter() - begin
+
+
 # name: what is measured (by its own clock where part of it does not count), how many are done in one
 # call, budget in milliseconds
 FIGURES: dict[str, tuple[Callable[[str], float | None], int, float]] = {
@@ -97,7 +113,10 @@ FIGURES: dict[str, tuple[Callable[[str], float | None], int, float]] = {
     "1,000 round trips": (round_trips, 1, 500),
     "job on a warm worker": (warm_job, 1, 10),
     "job in a fork pool": (forked_jobs, 20, 50),
+    "network of an attempt": (network, 1, 150),
+    "service ready": (service_ready, 1, 300),
 }
+_NETWORKED = ("network of an attempt", "service ready")  # not to be had at the weaker levels
 
 
 def measure(name: str, level: str, times: int) -> dict[str, float]:
@@ -125,7 +144,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     level = reach(options.level).level
-    rows = {name: measure(name, level, options.times) for name in FIGURES}
+    names = [name for name in FIGURES if level in AUTOMATIC or name not in _NETWORKED]
+    rows = {name: measure(name, level, options.times) for name in names}
     if options.json:
         print(json.dumps({"level": level, "figures": rows}))
     else:

@@ -9,11 +9,9 @@ removed by name here and not by ``--rm``; one that a killed harness left is remo
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import platform
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +26,14 @@ from harness.sandbox.box import Network
 from harness.sandbox.bwrap import environment, with_parent
 from harness.sandbox.cgroup import Counters
 from harness.sandbox.checks import check_command, checked_env, checked_mounts
+from harness.sandbox.daemon import (
+    IMAGE_VARIABLE,
+    ask,
+    client_env,
+    find_client,
+    image_name,
+    podman_only,
+)
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import Isolation
 from harness.sandbox.levels import reach as reach_level
@@ -46,26 +52,12 @@ from harness.sandbox.run import (
 )
 from harness.sandbox.spawn import spawn
 
-IMAGE_VARIABLE = "HARNESS_SANDBOX_IMAGE"
-IMAGE = "python:3.12-slim"
-"""What programs run in by default; it must be on the machine and is never fetched by a run."""
-_CLIENTS = ("docker", "podman")
-# The client needs these to find its daemon. It gets nothing else, so that it can hand nothing on:
-# podman gives a container the proxies, with their passwords, of its own environment.
-_CLIENT_ENV = (
-    "PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH",
-    "DOCKER_TLS_VERIFY", "CONTAINER_HOST", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-    "DBUS_SESSION_BUS_ADDRESS",
-)  # fmt: skip
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-_ASK_S = 60.0  # for the daemon to answer
 _GRACE_S = 10  # how much longer the container's own clock runs, in case the harness is killed
 _PATIENCE_S = 5.0  # for the client to hand over what a killed program printed
 _NEVER = "0001-01-01"  # how daemons write the start of what never started
 _MISSING = 127  # the exit code of a shell for a program that is not there
-_BEGIN = (
-    'command -v -- "$1" >/dev/null 2>&1 || exit 127; unset PWD OLDPWD SHLVL _; exec "$@"'
-)
+_BEGIN = 'command -v -- "$1" >/dev/null 2>&1 || exit 127; unset PWD OLDPWD SHLVL _; exec "$@"'
 # What is in force is looked up inside, because a daemon may quietly leave a limit out.
 _LOOK = (
     "cat in.txt > out.txt; grep -e Seccomp: /proc/self/status; "
@@ -116,9 +108,9 @@ def reach() -> Isolation:
     UsageError
         The image's name cannot be one.
     """
-    client, image = _client(), _image()
+    client, image = find_client(), image_name()
     name = Path(client).name
-    if _ask(client, "image", "inspect", "--format", "{{.Id}}", image)[0]:
+    if ask(client, "image", "inspect", "--format", "{{.Id}}", image)[0]:
         raise SandboxUnavailable(
             f"sandbox level container needs the image {image}: get it with: {name} pull {image} "
             f"(or name another in {IMAGE_VARIABLE})"
@@ -208,7 +200,7 @@ def arguments(
         "--read-only", "--user", f"{user[0]}:{user[1]}", "--cap-drop", "ALL",
         "--security-opt", "no-new-privileges", "--ipc", "private", "--log-driver", "none",
         "--hostname", "box", "--workdir", "/box",
-        "--tmpfs", f"/tmp:size={limits.job_mib}m,mode=1777,exec,nosuid,nodev",
+        "--tmpfs", f"/tmp:size={limits.job_mib}m,mode=1777,exec,nosuid,nodev",  # noqa: S108  its own
         "--shm-size", f"{limits.job_mib}m", "--cpus", "1",
         "--memory", f"{limits.memory_mib}m", "--memory-swap", f"{limits.memory_mib}m",
         "--pids-limit", str(limits.pids + 1),  # one is the container's own clock
@@ -248,25 +240,26 @@ def _run_in(
     check_command(command)
     shown = _plain_mounts(checked_mounts(mounts or {}, isolation))
     inner = _inside(limits, checked_env(env or {}), command)
-    image = _image()
-    with contextlib.ExitStack() as stack:
-        try:
-            slot, user, job = stack.enter_context(_place(limits, files or {}))
+    image = image_name()
+    try:
+        with _place(limits, files or {}) as (slot, user, job):
             # The slot is ours alone, so what has its name is of a harness that was killed. Users
             # count their slots each for themselves and may share a daemon.
-            container = _Container(_client(), f"{slot.cgroup_name}-{os.geteuid()}", limits)
-            _remove(container)
-            stack.callback(_remove, container)
+            container = _Container(find_client(), f"{slot.cgroup_name}-{os.geteuid()}", limits)
             line = [
                 container.client, *arguments(container.name, limits, user, slot.job, shown),
-                *_podman_only(container.client), *(["--interactive"] if stdin else []),
+                *podman_only(container.client), *(["--interactive"] if stdin else []),
                 image, *inner,
             ]  # fmt: skip
-            ended = _watch(container, line, stdin)
-            _remove(container)  # before its results are read, so that nothing changes them
+            _remove(container)
+            try:
+                ended = _watch(container, line, stdin)
+            finally:
+                _remove(container)
+            # Only now, so that nothing changes the results while they are read.
             found, refused = job_files.collect(job, collect, limits.file_mib * 2**20)
-        except OSError as error:
-            raise SandboxUnavailable(f"the container cannot be made: {error}") from error
+    except OSError as error:
+        raise SandboxUnavailable(f"the container cannot be made: {error}") from error
     isolation = msgspec.structs.replace(isolation, uid=user[0])
     return _result(isolation, limits, ended, found, refused)
 
@@ -302,7 +295,7 @@ def _watch(container: _Container, line: Sequence[str], stdin: bytes) -> _Ended:
     begin = time.monotonic()
     process = BoxProcess(
         spawn(
-            [*with_parent(), *line], env=_client_env(),
+            [*with_parent(), *line], env=client_env(),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         ),
         -1, -1, -1, -1,
@@ -313,8 +306,8 @@ def _watch(container: _Container, line: Sequence[str], stdin: bytes) -> _Ended:
             stopped = wait_for_end(container, streams, begin + container.limits.wall_s)
             wall = time.monotonic() - begin
             if stopped:
-                _ask(container.client, "kill", "--signal", "KILL", container.name)
-                streams.finish(_PATIENCE_S)
+                ask(container.client, "kill", "--signal", "KILL", container.name)
+                _hand_over(streams)
             process.end()
             streams.drain()
         finally:
@@ -325,9 +318,17 @@ def _watch(container: _Container, line: Sequence[str], stdin: bytes) -> _Ended:
     return _Ended(stopped, _state(container), out.clipped(), err.clipped(), wall)
 
 
+def _hand_over(streams: Streams) -> None:
+    """Wait for what the client still holds of a killed program's output."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while (left := deadline - time.monotonic()) > 0 and not streams.flooded():
+        if streams.step(left):
+            return
+
+
 def _state(container: _Container) -> _State | None:
     """Ask how it ended; None when there is no such container."""
-    code, said, _ = _ask(
+    code, said, _ = ask(
         container.client, "container", "inspect", "--format", "{{json .State}}", container.name
     )
     if code:
@@ -335,7 +336,9 @@ def _state(container: _Container) -> _State | None:
     try:
         return msgspec.json.decode(said, type=_State)
     except msgspec.MsgspecError as error:
-        raise SandboxUnavailable(f"{container.client} inspect is not understood: {error}") from error
+        raise SandboxUnavailable(
+            f"{container.client} inspect is not understood: {error}"
+        ) from error
 
 
 def _result(
@@ -400,60 +403,5 @@ def _plain_mounts(mounts: Mapping[str, Path]) -> dict[str, Path]:
     return resolved
 
 
-def _image() -> str:
-    image = os.environ.get(IMAGE_VARIABLE) or IMAGE
-    if image.startswith("-") or not image.isprintable() or " " in image:
-        raise UsageError(f"{IMAGE_VARIABLE}={image!r} is no image: give a name such as {IMAGE}")
-    return image
-
-
-@functools.cache
-def _client() -> str:
-    """Find the first client whose daemon answers."""
-    refusals = []
-    for name in _CLIENTS:
-        if (client := shutil.which(name)) is None:
-            continue
-        code, _, said = _ask(client, "ps", "--quiet")
-        if code == 0:
-            return client
-        start = "sudo systemctl start docker" if name == "docker" else "podman system migrate"
-        said = last_line(said).rstrip(".") or f"exit code {code}"
-        refusals.append(f"{name} does not answer ({said}): try: {start}")
-    if not refusals:
-        raise SandboxUnavailable(
-            "sandbox level container needs docker or podman; install one with: "
-            "sudo apt-get install podman"
-        )
-    raise SandboxUnavailable(f"sandbox level container: {'; '.join(refusals)}")
-
-
-@functools.cache
-def _podman_only(client: str) -> list[str]:
-    """Keep an ordinary user's number inside, without which podman shows it its own files as root's."""
-    if os.geteuid() == 0 or "podman" not in _ask(client, "--version")[1].lower():
-        return []
-    return ["--userns", "keep-id"]
-
-
 def _remove(container: _Container) -> None:
-    _ask(container.client, "rm", "--force", "--volumes", container.name)
-
-
-def _client_env() -> dict[str, str]:
-    return {name: os.environ[name] for name in _CLIENT_ENV if name in os.environ}
-
-
-def _ask(client: str, *words: str) -> tuple[int, str, str]:
-    """Run the client to its end: exit code, stdout, stderr."""
-    try:
-        done = subprocess.run(
-            [client, *words], capture_output=True, text=True, errors="replace", check=False,
-            env=_client_env(), stdin=subprocess.DEVNULL, timeout=_ASK_S,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SandboxUnavailable(
-            f"sandbox level container: {Path(client).name} does not answer ({error}): "
-            "see whether its daemon runs"
-        ) from error
-    return done.returncode, done.stdout, done.stderr
+    ask(container.client, "rm", "--force", "--volumes", container.name)

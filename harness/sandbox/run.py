@@ -267,9 +267,7 @@ class Watched(Protocol):
         """Give what it has used so far."""
 
 
-def wait_for_end(
-    watched: Watched, streams: Streams, deadline: float
-) -> tuple[Status, str] | None:
+def wait_for_end(watched: Watched, streams: Streams, deadline: float) -> tuple[Status, str] | None:
     """Wait for the end; give why the program must be stopped when it comes to that.
 
     Parameters
