@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
-collect_ignore = ["fixtures/fake_vllm.py"]  # a program, not a module: importing it starts it
+# Programs, not modules: importing them starts them.
+collect_ignore = ["fixtures/fake_vllm.py", "sandbox/fake_docker.py"]
 EXTERNAL = tomllib.loads((HERE / "external.toml").read_text(encoding="utf-8"))
 # The same examples every time, and no test fails because the machine is busy.
 settings.register_profile(
