@@ -13,6 +13,7 @@ import streamlit as st
 from harness.core.errors import HarnessError
 from leaderboard import ui
 from leaderboard.app_pages import PAGES
+from leaderboard.ui.markup import plain
 
 # A picture of our own: the browser would fetch a named one from a public server.
 ICON = (
@@ -39,7 +40,7 @@ def main() -> None:
         try:
             chosen.run()
         except HarnessError as error:
-            ui.empty(str(error))
+            ui.empty(plain(str(error)))
     else:
         ui.state_page(state)
     ui.footer(started, name)

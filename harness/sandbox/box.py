@@ -9,8 +9,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import msgspec
 
@@ -19,6 +18,7 @@ from harness.sandbox import slots
 from harness.sandbox.bwrap import bwrap_arguments, environment, inner_command, with_parent
 from harness.sandbox.cgroup import Cgroup, Counters
 from harness.sandbox.checks import check_command, checked_env, checked_mounts
+from harness.sandbox.closing import Closing
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.holder import Holder
 from harness.sandbox.levels import AUTOMATIC, Isolation, program, reach
@@ -45,7 +45,7 @@ class Network(Protocol):
         """The command line, with its closing ``--``, that runs what follows in the namespace."""
 
 
-class Box:
+class Box(Closing):
     """A place for the programs of one attempt; `close` leaves nothing behind.
 
     Inside, ``/box`` is the working folder: a file system of its own in memory. Several programs may
@@ -213,17 +213,6 @@ class Box:
             finally:
                 slot.release()
                 _open_boxes.discard(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _described(self, isolation: Isolation) -> Isolation:
         assert self._slot is not None

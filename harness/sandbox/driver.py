@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from harness.sandbox.channel import LONGEST_REPLY, shown
+from harness.sandbox.closing import Closing
 from harness.sandbox.engine import Engine
 from harness.sandbox.jobs import JobResult, no_line
 from harness.sandbox.levels import Isolation, reach
@@ -38,7 +38,7 @@ class Job(msgspec.Struct, frozen=True):
     collect: tuple[str, ...] = ()
 
 
-class Driver:
+class Driver(Closing):
     """Gives jobs to an engine one after the other.
 
     Parameters
@@ -110,17 +110,6 @@ class Driver:
     def close(self) -> None:
         """End the engine, from any thread; a job under way returns."""
         self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run(self, job: Job, wall_s: float, deadline: float | None) -> JobResult:
         over = JobResult(status="timeout", reason="budget")

@@ -10,12 +10,12 @@ import math
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from harness.sandbox.channel import LONGEST_REPLY, Answer, Channel, Fault, shown
+from harness.sandbox.closing import Closing
 from harness.sandbox.engine import Engine
 from harness.sandbox.jobs import JobResult, no_line
 from harness.sandbox.levels import AUTOMATIC, Isolation, reach
@@ -33,7 +33,7 @@ class _Said(msgspec.Struct):
     error: Fault | None = None
 
 
-class ForkPool:
+class ForkPool(Closing):
     """Runs programs one at a time, each in a child of its own with its own folder.
 
     A program's value is that of its last expression, which must be JSON. What it gets are the names
@@ -132,17 +132,6 @@ class ForkPool:
     def close(self) -> None:
         """End the pool, from any thread; a program under way returns."""
         self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run(
         self, channel: Channel, code: str, args: Any, wall_s: float, collect: Sequence[str]

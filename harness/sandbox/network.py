@@ -14,8 +14,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import msgspec
 
@@ -23,6 +21,7 @@ from harness.core.errors import UsageError
 from harness.sandbox.box import Box
 from harness.sandbox.cgroup import Counters
 from harness.sandbox.checks import check_command
+from harness.sandbox.closing import Closing
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import AUTOMATIC, Isolation, program, reach
 from harness.sandbox.limits import LIMITS, Limits
@@ -36,7 +35,7 @@ _READY_S = 60.0
 _MOST_DEATHS = 100  # kept of one service, for what kills it may be asked for again and again
 
 
-class Network:
+class Network(Closing):
     """A network namespace that the boxes of one attempt share; nothing else is in reach from it.
 
     Parameters
@@ -95,17 +94,6 @@ class Network:
         self._holder.wait()
         close_all(self._alive, self._holder.stdout, self._holder.stderr)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 class Death(msgspec.Struct, frozen=True):
     """An end of a service's program, or of the whole service, that nobody asked for.
@@ -123,7 +111,7 @@ class Death(msgspec.Struct, frozen=True):
     input: str | None = None
 
 
-class Service:
+class Service(Closing):
     """A program that listens on a port of a network, in a box of its own.
 
     Each connection gets a process of the program, with the socket as its input, output and errors.
@@ -247,17 +235,6 @@ class Service:
                 self._listen(0)
             self._dead = True
             self._box.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _start(self) -> None:
         self._ready, self._dead, self._why = False, False, ""

@@ -6,16 +6,16 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.core.errors import HarnessError
+from harness.sandbox.closing import Closing
 from harness.sandbox.levels import reach
 from harness.sandbox.limits import Limits
 from harness.sandbox.worker import Worker
 
 
-class WarmWorkers:
+class WarmWorkers(Closing):
     """Keeps workers ready; each is given out once and never comes back.
 
     A worker that one attempt has used could carry something over to the next one, so whoever takes
@@ -90,17 +90,6 @@ class WarmWorkers:
             left, self._waiting = list(self._waiting), deque()
         for worker in left:
             worker.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _fill(self) -> None:
         with self._lock:

@@ -10,14 +10,14 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from harness.core.errors import HarnessError
 from harness.sandbox.box import Box, Network
 from harness.sandbox.channel import Answer, Channel, Fault, last_line, shown
+from harness.sandbox.closing import Closing
 from harness.sandbox.levels import AUTOMATIC, Isolation, reach
 from harness.sandbox.limits import Limits
 from harness.sandbox.output import Clipped, readable
@@ -63,7 +63,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Worker:
+class Worker(Closing):
     """A Python process in a box that runs cells one after the other and keeps their state.
 
     The process is started at once, and the first cell waits until it is ready. One that dies before
@@ -162,17 +162,6 @@ class Worker:
         self._channel.kill()
         with self._lock:
             self._channel.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _start(self) -> Channel:
         channel = open_channel(self._command, self.limits, level=self.isolation, **self._box)

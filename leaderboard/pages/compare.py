@@ -13,6 +13,7 @@ from leaderboard.data import Board
 from leaderboard.rows.compare import Answer, Compared, Refused, answer, compared
 from leaderboard.rows.pairs import Flip
 from leaderboard.rows.subjects import Subject, subjects
+from leaderboard.ui.markup import plain
 
 _COLUMNS = ("task", "version", "diff", "diff_interval", "p", "p_adj", "test", "mcnemar_p", "mde",
             "n_shared", "n_clusters", "mean_a", "mean_b", "gained", "lost", "only_a", "only_b",
@@ -135,7 +136,7 @@ def _answers(flip: Flip, sides: Sequence[Answer | None], who: Sequence[Subject])
     ):
         with column:
             st.markdown(f"**{name}** · score **{100 * score:.0f} %**")
-            st.caption(subject.label)
+            st.caption(plain(subject.label))
             _answer(side, own_prompt=len(prompts) > 1)
 
 
@@ -151,7 +152,7 @@ def _answer(side: Answer | None, *, own_prompt: bool) -> None:
     else:
         st.code(side.output or "(empty)", language=None, wrap_lines=True)
     facts = {"Status": side.status, "Read as": side.answer, "Error": side.error}
-    st.caption(" · ".join(f"{name}: {value}" for name, value in facts.items() if value))
+    st.caption(" · ".join(f"{name}: {plain(value)}" for name, value in facts.items() if value))
     if side.explanation:
-        st.caption(side.explanation)
+        st.caption(plain(side.explanation))
     ui.link("This run", "runs", run=side.run_id)

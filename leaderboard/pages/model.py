@@ -21,6 +21,7 @@ from leaderboard.rows.model import (
     model_page,
 )
 from leaderboard.rows.runs import run_list
+from leaderboard.ui.markup import plain
 
 LINKS = 5
 """Newest runs that are linked; the table holds all."""
@@ -64,11 +65,11 @@ def _facts(store: Board, found: ModelPage) -> None:
     tiles = {
         "Variants": str(len(found.variants)),
         "Runs": str(len(found.run_ids)),
-        "Family": facts.family or "",
+        "Family": plain(facts.family or ""),
         "Parameters": f"{facts.params:,}" if facts.params else "",
         "Released": f"{facts.release_date:%Y-%m-%d}" if facts.release_date else "",
-        "Licence": facts.license or "",
-        "Source": facts.source or "",
+        "Licence": plain(facts.license or ""),
+        "Source": plain(facts.source or ""),
     }
     ui.tiles({name: value for name, value in tiles.items() if value})
     if all(variant.baseline for variant in found.variants):

@@ -20,6 +20,7 @@ from leaderboard.rows.runs import (
     run_list,
     status_counts,
 )
+from leaderboard.ui.markup import plain
 
 SECONDS = 3.0
 """Between two looks at the journals."""
@@ -126,7 +127,7 @@ def _difference(board: Board, a: str, b: str) -> None:
     try:
         rows = board.ask(differences, board.store, a, b)
     except StoreError as error:
-        ui.empty(f"The two cannot be compared: {error}")
+        ui.empty(f"The two cannot be compared: {plain(str(error))}")
         return
     st.caption(f"What is not the same in A, {a}, and B, {b}:")
     ui.table(rows, ("group", "name", "a", "b"), "difference")

@@ -30,6 +30,7 @@ from leaderboard.rows.samples import (
     runs_with_samples,
 )
 from leaderboard.ui import sample as draw
+from leaderboard.ui.markup import plain
 
 MOST_EXPORTED = 100_000
 """Rows of one file; `harness export results` gives a whole store."""
@@ -225,7 +226,9 @@ def _paging(found: Listed, number: int, more: bool) -> None:
 def _named(row: SampleRow | None) -> str:
     if row is None:
         return "Open a sample …"
-    return f"{row.item_id}{f' repeat {row.epoch}' if row.epoch else ''} · {row.ended}"
+    repeat = f" repeat {row.epoch}" if row.epoch else ""
+    # Run and task too: the same item stands in the list once a run.
+    return f"{row.item_id}{repeat} · {row.ended} · {row.task} · {row.model} · {row.run_id[-8:]}"
 
 
 def _turn(to: int) -> None:
@@ -277,7 +280,7 @@ def _sample(board: Board, scope: Sequence[RunInfo], wanted: Wanted, key: str) ->
     place = place_of(key) or place_of(board.ask(find_key, key) or "")
     found = board.ask(attempt, board.store, *place) if place else None
     if place is None or found is None:
-        ui.empty(f"There is no sample {visible(key)[:200]} in this store.".replace("`", "'"))
+        ui.empty(f"There is no sample {plain(visible(key)[:200])} in this store.")
         return
     _moves(board, scope, wanted, place)
     _facts(board, found)

@@ -19,6 +19,7 @@ from leaderboard.data import Board
 from leaderboard.rows.board import BoardRow, TaskVersion, board, labels, task_versions
 from leaderboard.rows.model import category_scores
 from leaderboard.rows.task import TaskFacts, ablations, published, task_facts, task_items
+from leaderboard.ui.markup import plain
 
 TOP = 20
 """Models in the interval plot, and items in the table, unless all are asked for."""
@@ -58,21 +59,21 @@ def page() -> None:
 
 def _facts(facts: TaskFacts, rows: Sequence[BoardRow]) -> None:
     tiles = {
-        "Version": facts.version,
+        "Version": plain(facts.version),
         "Items": f"{facts.n_items:,}",
         "Clusters": f"{facts.n_clusters:,}" if facts.n_clusters < facts.n_items else "",
         "Models": str(sum(not row.baseline for row in rows)),
         "Detectable difference": f"{100 * facts.mde:.1f} points" if facts.mde else "",
-        "Licence": facts.license or "not stated",
+        "Licence": plain(facts.license or "not stated"),
     }
     ui.tiles({name: value for name, value in tiles.items() if value})
     direction = {True: " (higher is better)", False: " (lower is better)", None: ""}
-    measured = f"Measures **{facts.metric or 'a score'}**{direction[facts.higher_is_better]}"
-    of = f" on items of {facts.benchmark}" if facts.benchmark else ""
-    source = f"; items: {facts.source}" if facts.source else ""
+    measured = f"Measures **{plain(facts.metric or 'a score')}**{direction[facts.higher_is_better]}"
+    of = f" on items of {plain(facts.benchmark)}" if facts.benchmark else ""
+    source = f"; items: {plain(facts.source)}" if facts.source else ""
     minutes = ""
     if facts.n_minutes:
-        where = f" ({facts.human_time_source})" if facts.human_time_source else ""
+        where = f" ({plain(facts.human_time_source)})" if facts.human_time_source else ""
         minutes = f" Human time is known of {facts.n_minutes:,} items{where}."
     st.markdown(f"{measured}{of}{source}.{minutes}")
     if facts.mde:

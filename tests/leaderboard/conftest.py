@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -295,6 +296,23 @@ def unscored_store(tmp_path_factory) -> Store:
     write_run(store, [None] * 3, statuses=["unscored"] * 3)
     sync(store)
     return store
+
+
+@pytest.fixture
+def changed(tmp_path) -> Callable[..., Store]:
+    """Copy a store and change it by SQL: ``changed(store, "DELETE FROM …")``."""
+
+    def changed_(store: Store, *statements: str) -> Store:
+        root = tmp_path / "changed"
+        shutil.copytree(store.root, root)
+        copy = Store.open(root)
+        with connect(copy.database) as con:
+            for statement in statements:
+                con.execute(statement)
+        publish(copy)
+        return copy
+
+    return changed_
 
 
 @pytest.fixture

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import numpy as np
 import pytest
 from scipy.stats import norm, sem
@@ -162,6 +165,26 @@ def test_the_page_shows_both_answers(store, write, open_page):
     codes = [code.value for code in app.code]
     assert "Question 14" in codes
     assert codes.index("A says 14") < codes.index("B says 14")
+
+
+def test_what_a_model_wrote_is_no_markup(store, write, open_page):
+    """A picture in an answer would make the visitor's browser ask another machine for it."""
+    picture = "![x](//elsewhere.example/x.png)"
+    for values, model in ((A, f"hf:{picture}"), (B, "hf:b")):
+        journal = store.journal(write(store, values, model=model))
+        lines = [msgspec.json.decode(line) for line in journal.read_bytes().splitlines()]
+        for line in lines:
+            if line["type"] == "score":
+                line |= {"answer": picture, "explanation": picture}
+        journal.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    sync(store)
+    app = open_page("compare", store, item="demo-14")
+    assert not app.exception
+    parts = (app.caption, app.markdown, app.info)
+    # What stands in backticks is no markup.
+    said = [re.sub("`[^`]*`", "", element.value) for part in parts for element in part]
+    assert sum("elsewhere" in text for text in said) >= 4  # a label, answers, explanations
+    assert not [text for text in said if re.search(r"(?<!\\)\[x", text)]
 
 
 def test_the_page_says_why_it_refuses(store, write, open_page):

@@ -8,6 +8,7 @@ import math
 import shutil
 import tomllib
 from datetime import date
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -17,7 +18,6 @@ import pytest
 from harness.core.resources import data
 from harness.store import Store, snapshot
 from harness.store.fits import find_fit
-from harness.store.publish import publish
 from harness.store.schema import connect
 from leaderboard import ui
 from leaderboard.exports import table_bytes
@@ -80,20 +80,10 @@ def dated_store(fit_store, tmp_path_factory) -> Store:
 
 
 @pytest.fixture
-def change(dated_store, tmp_path):
+def change(dated_store, changed):
     """A copy of the dated store, after some SQL."""
 
-    def change_(*statements: str) -> Store:
-        root = tmp_path / "changed"
-        shutil.copytree(dated_store.root, root)
-        store = Store.open(root)
-        with connect(store.database) as con:
-            for statement in statements:
-                con.execute(statement)
-        publish(store)
-        return store
-
-    return change_
+    return partial(changed, dated_store)
 
 
 @pytest.fixture

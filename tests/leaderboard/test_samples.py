@@ -26,6 +26,29 @@ def test_the_page_opens_on_every_store(any_store, open_page):
     assert app.title
 
 
+def test_the_same_item_of_two_runs_can_be_told_apart_and_opened(store, write, open_page):
+    first, second = (write(store, [1.0], text=lambda i, n=n: ("Q", f"said {n}")) for n in (1, 2))
+    sync(store)
+    for run_id, output in ((first, "said 1"), (second, "said 2")):
+        app = open_page("samples", store)
+        options = app.selectbox(key="_open").options
+        assert len(set(options)) == len(options) == 3
+        assert len([option for option in options if option.endswith(run_id[-8:])]) == 1
+        app = app.selectbox(key="_open").select(f"{run_id}:0:demo-0").run()
+        assert app.query_params["key"] == f"{run_id}:0:demo-0"
+        assert output in [code.value for code in app.code]
+
+
+def test_an_address_opens_a_sample_and_nonsense_is_no_markup(partial_store, open_page):
+    (row, *_) = found(partial_store, statuses=("timeout",))
+    app = open_page("samples", partial_store, address={"key": row.key})
+    assert not app.exception
+    assert any(row.item_id in block.proto.body for block in app.get("html"))
+    app = open_page("samples", partial_store, address={"key": "![x](//elsewhere.example/x.png)"})
+    (info,) = [info.value for info in app.info]
+    assert r"\!\[x\]" in info
+
+
 def test_filters_take_each_status_once(partial_store):
     assert {r.item_id for r in found(partial_store, statuses=("timeout",))} == {"demo-2"}
     # Right: 1 scored and 1 truncated, 5 of the second model, 10 of the baseline.

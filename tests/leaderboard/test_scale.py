@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -14,7 +15,6 @@ from scipy.stats import norm
 
 from harness.store import Store, snapshot
 from harness.store.fits import find_fit
-from harness.store.publish import publish
 from harness.store.schema import connect
 from leaderboard import ui
 from leaderboard.exports import table_bytes
@@ -42,20 +42,10 @@ def charts(app) -> str:
 
 
 @pytest.fixture
-def change(fit_store, tmp_path):
+def change(fit_store, changed):
     """A copy of the store with a fit, after some SQL."""
 
-    def change_(*statements: str) -> Store:
-        root = tmp_path / "changed"
-        shutil.copytree(fit_store.root, root)
-        store = Store.open(root)
-        with connect(store.database) as con:
-            for statement in statements:
-                con.execute(statement)
-        publish(store)
-        return store
-
-    return change_
+    return partial(changed, fit_store)
 
 
 @pytest.fixture(scope="module")
