@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
+
 from harness.sandbox import LIMITS, Box, ForkPool, Network, Service, WarmWorkers, Worker, reach, run
 from harness.sandbox.levels import AUTOMATIC
 
@@ -102,6 +104,25 @@ def service_ready(level: str) -> float:
             return time.perf_counter() - begin
 
 
+def service_round_trips(level: str) -> float:
+    """Send 6,000 lines to a service over one connection, each after the last one's echo; seconds."""
+    server = b"import sys\nfor line in sys.stdin: print(line.strip())"
+    client = (
+        "import socket, time\ns = socket.create_connection(('127.0.0.1', 1337))\nf = s.makefile('rb')\n"
+        "begin = time.perf_counter()\nfor number in range(6000):\n"
+        "  s.sendall(b'%d\\n' % number)\n  assert int(f.readline()) == number\n"
+        "print(time.perf_counter() - begin)"
+    )
+    limits = msgspec.structs.replace(_LIMITS, wall_s=120, cpu_s=120)
+    with Network(level) as own:
+        command = ["python", "main.py"]
+        with Service({"main.py": server}, command, network=own, limits=limits) as service:
+            service.wait_ready()
+            result = run(["python", "-c", client], limits=limits, level=level, network=own)
+    assert result.status == "ok", result
+    return float(result.stdout.text)
+
+
 # name: what is measured (by its own clock where part of it does not count), how many are done in one
 # call, budget in milliseconds
 FIGURES: dict[str, tuple[Callable[[str], float | None], int, float]] = {
@@ -115,8 +136,10 @@ FIGURES: dict[str, tuple[Callable[[str], float | None], int, float]] = {
     "job in a fork pool": (forked_jobs, 20, 50),
     "network of an attempt": (network, 1, 150),
     "service ready": (service_ready, 1, 300),
+    "6,000 round trips to a service": (service_round_trips, 1, 3000),
 }
-_NETWORKED = ("network of an attempt", "service ready")  # not to be had at the weaker levels
+# Not to be had at the weaker levels.
+_NETWORKED = ("network of an attempt", "service ready", "6,000 round trips to a service")
 
 
 def measure(name: str, level: str, times: int) -> dict[str, float]:

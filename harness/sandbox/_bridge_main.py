@@ -84,10 +84,13 @@ class Connection:
         finally:
             theirs.close()
         client.setblocking(False)
+        # A second small answer must not wait until the client has acknowledged the first.
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.ours.setblocking(False)
         self.end = os.pidfd_open(self.process.pid)
         self.code: int | None = None
         self.died = False  # by a signal that was not ours
+        self.waits = {client: 0, self.ours: 0}  # what the selector waits for at both ends
         self.up = Flow(client, self.ours)
         self.down = Flow(self.ours, client)
         self.cap = cap
@@ -194,10 +197,15 @@ class Bridge:
         """Move a connection's bytes and see what to wait for, or take it away."""
         alive = connection.move()
         for end, events in connection.interests().items():
-            if end in self.selector.get_map():
+            wanted = events if alive else 0
+            # Changed only where need be: a call of the kernel each, in every round trip.
+            if connection.waits[end] == wanted:
+                continue
+            if connection.waits[end]:
                 self.selector.unregister(end)
-            if alive and events:
-                self.selector.register(end, events, connection)
+            if wanted:
+                self.selector.register(end, wanted, connection)
+            connection.waits[end] = wanted
         if alive:
             return
         if connection.code is None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import ctypes
+import fcntl
 import importlib
 import json
 import os
@@ -159,7 +160,8 @@ def _child(request: dict[str, Any], writer: int) -> None:
     with open("/proc/self/statm", encoding="ascii") as file:
         engine = int(file.read().split()[0]) * resource.getpagesize()
     _limit(resource.RLIMIT_AS, engine + request["memory_bytes"])
-    _limit(resource.RLIMIT_CPU, request["cpu_s"])
+    # The signal that warns, and by default ends it, tells that it was the CPU limit.
+    _limit(resource.RLIMIT_CPU, request["cpu_s"], more=1)
     reply = _evaluated(request["code"], request["args"])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -170,10 +172,10 @@ def _child(request: dict[str, Any], writer: int) -> None:
     os._exit(0)
 
 
-def _limit(kind: int, most: int) -> None:
+def _limit(kind: int, most: int, more: int = 0) -> None:
     _, hard = resource.getrlimit(kind)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+    top = most + more if hard == resource.RLIM_INFINITY else min(most + more, hard)
+    resource.setrlimit(kind, (min(most, top), top))
 
 
 def _evaluated(code: str, args: Any) -> dict[str, Any]:
@@ -230,10 +232,14 @@ def _left(folder: str, places: list[str], before: set[tuple[Any, ...]]) -> str:
 
 
 def _own_limits() -> list[Any]:
-    """List what a child with our user may change of this process, and so of its later children."""
+    """List what a child may change of this process, and so of its later children.
+
+    It has our user, and shares the state of our open files: whether stdout blocks, for one.
+    """
     kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
     limits: list[Any] = [resource.getrlimit(kind) for kind in kinds]
-    return [*limits, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0),
+    flags = [fcntl.fcntl(handle, fcntl.F_GETFL) for handle in (0, 1, 2)]
+    return [*limits, *flags, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0),
             os.sched_getscheduler(0)]  # fmt: skip
 
 

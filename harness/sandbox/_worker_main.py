@@ -44,7 +44,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace", line_buffering=True)
-    count = 0
+    count, own = 0, os.getpid()
     with open(3, encoding="utf-8", closefd=False) as requests:
         for line in requests:
             request = json.loads(line)
@@ -54,6 +54,9 @@ def main() -> None:
             else:
                 count += 1
                 reply |= _cell(request["code"], f"<cell {count}>", module.__dict__)
+                if os.getpid() != own:  # a fork that the cell did not end: it must not reply, too
+                    _flush()
+                    os._exit(0)
                 reply["plots"] = _plots(_LONGEST_REPLY - len(json.dumps(reply)))
             _flush()
             _send(json.dumps(reply).encode() + b"\n")

@@ -100,10 +100,12 @@ class Box(Closing):
         self._cgroup: Cgroup | None = None
         self._last = Counters()
         _sweep_once()
-        self._slot: slots.Slot | None = slots.claim()
-        self.isolation = self._described(isolation)
+        self._closed = False
+        self.isolation = isolation
+        self._slot: slots.Slot | None = slots.claim(alone=isolation.level == "limits")
         _open_boxes.add(self)
         try:
+            self.isolation = self._described(isolation)
             self._make(files or {})
         except OSError as error:
             self.close()
@@ -135,7 +137,7 @@ class Box(Closing):
         """
         check_command(command)
         with self._lock:
-            if self._slot is None:
+            if self._closed:
                 raise SandboxUnavailable("the box is closed")
             # A program may have shut its folder; the next one's start must not fail for that.
             os.fchmod(self._job, 0o755)
@@ -156,9 +158,10 @@ class Box(Closing):
 
     def counters(self) -> Counters:
         """Read CPU seconds, peak memory and memory kills of the box; its last ones once closed."""
-        if self._cgroup is not None:
-            self._last = self._cgroup.counters()
-        return self._last
+        with self._lock:
+            if self._cgroup is not None:
+                self._last = self._cgroup.counters()
+            return self._last
 
     def collect(self, names: Sequence[str]) -> tuple[dict[str, bytes], dict[str, str]]:
         """Read results from ``/box`` by name.
@@ -175,27 +178,30 @@ class Box(Closing):
         refused : dict
             Name to reason for the rest.
         """
-        if self._job < 0:
-            return {}, dict.fromkeys(names, "the box is closed")
-        return job_files.collect(self._job, names, self.limits.file_mib * 2**20)
+        with self._lock:
+            if self._job < 0:
+                return {}, dict.fromkeys(names, "the box is closed")
+            return job_files.collect(self._job, names, self.limits.file_mib * 2**20)
 
     def full(self) -> bool:
         """Tell whether the job folder has no room left, for bytes or for entries."""
-        if self._job < 0:
-            return False
-        room = os.fstatvfs(self._job)
+        with self._lock:
+            if self._job < 0:
+                return False
+            room = os.fstatvfs(self._job)
         return bool(room.f_blocks and (room.f_bavail == 0 or room.f_favail == 0))
 
     def close(self) -> None:
         """End everything and remove it; may be called more than once."""
         with self._lock:
-            slot, self._slot = self._slot, None
+            self._closed = True
+            slot = self._slot
             # A fork of the harness holds copies of boxes that are not its own.
             if slot is None or os.getpid() != self._pid:
                 return
+            # Every step may be taken twice: one that was interrupted is taken again at exit.
             for process in self._processes:
                 process.close()
-            self._processes.clear()
             if self.isolation.level == "limits":
                 kill_strays(slot.uid, slot.job)
             if self._cgroup is not None:
@@ -203,16 +209,16 @@ class Box(Closing):
                 self.counters()
                 self._cgroup.remove()
                 self._cgroup = None
-            if self._job >= 0:
-                os.close(self._job)
-                self._job = -1
+            job, self._job = self._job, -1
+            if job >= 0:
+                os.close(job)
             if self._holder is not None:
                 self._holder.close()
-            try:
-                slot.clear()
-            finally:
-                slot.release()
-                _open_boxes.discard(self)
+            slot.clear()
+            slot.release()
+            self._slot = None
+            self._processes.clear()
+            _open_boxes.discard(self)
 
     def _described(self, isolation: Isolation) -> Isolation:
         assert self._slot is not None

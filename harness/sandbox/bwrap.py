@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from harness.sandbox.levels import Isolation
+from harness.sandbox.levels import AUTOMATIC, Isolation
 from harness.sandbox.limits import Limits
 
 _OWN_PACKAGES = ("harness", "tasks", "scorers", "irt", "leaderboard")
@@ -96,7 +96,7 @@ def bwrap_arguments(
     size = str(limits.job_mib * 2**20)
     made = {"/"}  # folders that exist in the box so far
     arguments = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    arguments += ["--die-with-parent", "--cap-drop", "ALL"]
     if isolation.net == "none":
         arguments.append("--unshare-net")
     if isolation.userns:
@@ -110,6 +110,8 @@ def bwrap_arguments(
         # Where root started it, the program's user is root outside, to whom the kernel's settings
         # below /proc/sys (core_pattern, say) are open.
         arguments += ["--remount-ro", "/proc"]
+        # The program's user made /dev, a file system in memory that nothing else bounds.
+        arguments += ["--remount-ro", "/dev"]
     arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]  # noqa: S108  the box's own
     arguments += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
     made |= {"/usr", "/etc", "/proc", "/dev", "/dev/shm", "/tmp"}  # noqa: S108
@@ -158,13 +160,19 @@ def inner_command(
             "/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
             "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
         ]  # fmt: skip
-    if isolation.level in ("unshare", "limits"):
+    if isolation.level in AUTOMATIC:
+        # A session of the program alone. With --new-session bwrap's own inner process would be in it,
+        # out of reach of a kill of the group that bwrap was started in.
+        drop = ["/usr/bin/setsid", *drop]
+    else:
         # After the change of user, which clears the signal that a parent's end sends.
         drop += with_parent()
+    # A warning first, whose signal tells that it was the CPU limit; a second later the kernel kills.
+    seconds = math.ceil(limits.cpu_s)
     limit = [
-        "/usr/bin/prlimit", f"--as={space}", f"--cpu={math.ceil(limits.cpu_s)}",
+        "/usr/bin/prlimit", f"--as={space}", f"--cpu={seconds}:{seconds + 1}",
         f"--fsize={limits.file_mib * 2**20}", f"--nofile={limits.nofile}",
-        f"--nproc={limits.pids}", "--core=0", "--memlock=0", "--",
+        f"--nproc={limits.pids}", "--core=0", "--memlock=0", "--msgqueue=0", "--",
     ]  # fmt: skip
     return [*drop, *limit, "/bin/sh", "-c", _ANNOUNCE, "sh", *command]
 

@@ -14,7 +14,6 @@ import json
 import os
 import secrets
 import selectors
-import signal
 import struct
 import termios
 import time
@@ -25,13 +24,13 @@ import msgspec
 
 from harness.sandbox.box import Box
 from harness.sandbox.output import Clipped, Ends, readable
-from harness.sandbox.run import Status, code_and_signal, verdict_of
+from harness.sandbox.run import Status, code_and_signal, out_of_cpu, verdict_of
 
 LONGEST_REPLY = 2**20  # bytes of one reply line
 _ENDLESS = 16  # times the cap of one stream: more in one call is no output but a flood
 _LOOK = 0.25  # seconds between two looks at the CPU clock of the whole box
+_DEEPEST = 100  # levels of a value: who stores or shows it later goes down into each
 _FAREWELL_S = 0.25  # for a program that closed its pipe to end by itself and show its exit code
-_NEAR = 0.8  # the kernel's clocks of a process and of a cgroup differ on a busy machine
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -117,6 +116,7 @@ class Channel:
         self.box = box
         self.alive = True
         self._longest = longest
+        self._begin = time.monotonic()
         self._process = process = box.start(command, pipes=True)
         self._end = os.pidfd_open(process.pid)
         self._selector = selectors.DefaultSelector()
@@ -154,7 +154,7 @@ class Channel:
             CPU seconds of the whole box for this request; by default its limit counts over its life.
         """
         begin = time.monotonic()
-        early = self._early()
+        early = self.early()
         if early is not None:
             return self._answer(early, None, begin)
         return self.wait(self.post(request), wall_s, cpu_s)
@@ -212,7 +212,7 @@ class Channel:
             wall_s=time.monotonic() - begin,
         )  # fmt: skip
 
-    def _early(self) -> tuple[Status, str | None] | None:
+    def early(self) -> tuple[Status, str | None] | None:
         """See that nothing was said before it was asked for, and that somebody is there."""
         try:
             data = os.read(self._process.reply, 1)
@@ -282,7 +282,7 @@ class Channel:
             line = msgspec.json.decode(raw, type=Line)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None
-        return line if line.n == number else None
+        return line if line.n == number and not too_deep(line.value) else None
 
     def _feed(self) -> None:
         try:
@@ -313,7 +313,8 @@ class Channel:
         counters = self.box.counters()
         if counters.oom_kill > self._kills:
             return "memory", "oom_kill"
-        if number == signal.SIGKILL and (counters.cpu_s or 0) >= _NEAR * self.box.limits.cpu_s:
+        life = time.monotonic() - self._begin
+        if out_of_cpu(self.box.limits, number, counters.cpu_s, life):
             return "timeout", "cpu"
         if number is not None:
             return verdict_of(exit_code, number, "ready")
@@ -325,6 +326,24 @@ def shown(fault: Fault | None) -> Fault | None:
     if fault is None:
         return None
     return Fault(*(readable(text.encode()) for text in (fault.name, fault.message, fault.trace)))
+
+
+def too_deep(value: Any) -> bool:
+    """Tell whether a value from JSON is nested so deep that it could end whoever handles it.
+
+    Examples
+    --------
+    >>> too_deep([{"a": [1]}]), too_deep(msgspec.json.decode("[" * 200 + "]" * 200))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_DEEPEST):
+        lists = (item for item in level if isinstance(item, list | dict))
+        below = (item.values() if isinstance(item, dict) else item for item in lists)
+        level = [item for items in below for item in items]
+        if not level:
+            return False
+    return True
 
 
 def last_line(output: Clipped) -> str:

@@ -362,7 +362,7 @@ def _result(
         silent = not ended.stdout.bytes_total and not ended.stderr.bytes_total
         began = "missing" if exit_code == _MISSING and silent else "ready"
         status, reason = verdict_of(exit_code, number, began)
-        if spent := out_of_cpu(limits, number, ended.wall_s):
+        if spent := out_of_cpu(limits, number, None, ended.wall_s):
             status, reason = spent
     oom = state is not None and state.oom_killed
     if oom and status != "harness":

@@ -61,8 +61,10 @@ class Engine:
 
         One that dies before it is ready was no victim of a job, and is started a second time.
         """
-        if self._channel is not None and self._channel.alive and not self.closed:
-            return self._channel
+        channel = self._channel
+        # What a job says after its reply, or a death between two jobs, is not the next one's fault.
+        if channel is not None and channel.alive and not self.closed and channel.early() is None:
+            return channel
         answer: Answer | None = None
         for _ in range(_TRIES):
             try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from harness.sandbox.channel import LONGEST_REPLY, Answer, Channel, Fault, shown
+from harness.sandbox.channel import LONGEST_REPLY, Answer, Channel, Fault, shown, too_deep
 from harness.sandbox.closing import Closing
 from harness.sandbox.engine import Engine
 from harness.sandbox.jobs import JobResult, no_line
@@ -179,7 +179,8 @@ class ForkPool(Closing):
             return "timeout", "wall", nothing
         if "long" in ended:
             return "error", "protocol", nothing
-        if number == signal.SIGKILL and ended["cpu_ms"] >= 0.8e3 * math.ceil(self.limits.cpu_s):
+        late = ended["cpu_ms"] >= 0.8e3 * math.ceil(self.limits.cpu_s)
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and late):
             return "timeout", "cpu", nothing
         if number is not None:
             return *verdict_of(None, number, "ready"), nothing
@@ -189,4 +190,6 @@ class ForkPool(Closing):
             # An end of its own making says nothing; a text that is no reply is a forged one.
             silent = not answer.line.value
             return "error", "no_result" if silent else "protocol", nothing
+        if too_deep(said.value):
+            return "error", "protocol", nothing
         return ("ok" if said.error is None else "error"), None, said

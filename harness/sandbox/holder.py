@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.sandbox import warden
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import program
 from harness.sandbox.spawn import close_all, pipe, spawn
@@ -61,13 +62,16 @@ class Holder:
             close_all(ready_in, wait)
             if not hasattr(self, "_process"):
                 close_all(ready)
-        answer = os.read(ready, 1)
-        close_all(ready)
-        if answer != b"r":
-            assert self._process.stderr is not None
-            said = self._process.stderr.read(500).decode(errors="replace").strip()
+        try:
+            if os.read(ready, 1) != b"r":
+                assert self._process.stderr is not None
+                said = self._process.stderr.read(500).decode(errors="replace").strip()
+                raise SandboxUnavailable(f"no user namespace with a folder of its own: {said}")
+        except BaseException:
             self.close()
-            raise SandboxUnavailable(f"no user namespace with a folder of its own: {said}")
+            raise
+        finally:
+            close_all(ready)
 
     def enter(self) -> list[str]:
         """Give the command line that runs what follows in its namespaces."""
@@ -84,4 +88,7 @@ class Holder:
         """End the process; the folder goes with it."""
         self._process.kill()
         self._process.wait()
-        close_all(self._alive, self._process.stdout, self._process.stderr)
+        warden.forget(self._process.pid)
+        # Taken out first: closing a number twice would close somebody else's.
+        alive, self._alive = self._alive, -1
+        close_all(alive, self._process.stdout, self._process.stderr)

@@ -35,8 +35,8 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     wall_s : float
         Seconds.
     left : str
-        What it left behind outside its folder: ``"processes"``, ``"files"``, ``"limits"`` (lowered
-        ones of the engine) or nothing.
+        What it left behind outside its folder: ``"processes"``, ``"files"``, ``"limits"`` (other
+        limits of the engine, or another state of its pipes) or nothing.
     """
 
     status: Status

@@ -7,17 +7,18 @@ own files, processes and user, so the server's box shows the model nothing but i
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.sandbox import warden
 from harness.sandbox.box import Box
 from harness.sandbox.cgroup import Counters
 from harness.sandbox.checks import check_command
@@ -25,13 +26,14 @@ from harness.sandbox.closing import Closing
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import AUTOMATIC, Isolation, program, reach
 from harness.sandbox.limits import LIMITS, Limits
-from harness.sandbox.process import BoxProcess
+from harness.sandbox.process import BoxProcess, readable
 from harness.sandbox.spawn import close_all, pipe, spawn
 from harness.sandbox.worker import python_command
 
 CLIENTS = 20
 """Connections to a service at one time; more are refused."""
 _READY_S = 60.0
+_READS = 16  # of what the bridge says, at one look: a server taken over may write without end
 _MOST_DEATHS = 100  # kept of one service, for what kills it may be asked for again and again
 
 
@@ -70,12 +72,15 @@ class Network(Closing):
         finally:
             close_all(ready_in, wait)
         self._closed = False
-        answer = os.read(ready, 1)
-        close_all(ready)
-        if answer != b"r":
-            said = _said(self._holder.stderr)
+        try:
+            if os.read(ready, 1) != b"r":
+                said = _said(self._holder.stderr)
+                raise SandboxUnavailable(f"no network namespace for a service: {said}")
+        except BaseException:
             self.close()
-            raise SandboxUnavailable(f"no network namespace for a service: {said}")
+            raise
+        finally:
+            close_all(ready)
 
     @property
     def enter(self) -> Sequence[str]:
@@ -87,12 +92,13 @@ class Network(Closing):
 
     def close(self) -> None:
         """End it; boxes that are still in it keep it until they end. May be called more than once."""
-        if self._closed:
-            return
         self._closed = True
         self._holder.kill()
         self._holder.wait()
-        close_all(self._alive, self._holder.stdout, self._holder.stderr)
+        warden.forget(self._holder.pid)
+        # Taken out first: closing a number twice would close somebody else's.
+        alive, self._alive = self._alive, -1
+        close_all(alive, self._holder.stdout, self._holder.stderr)
 
 
 class Death(msgspec.Struct, frozen=True):
@@ -250,8 +256,10 @@ class Service(Closing):
             raise
 
     def _listen(self, timeout: float) -> None:
-        """Take what the bridge says; at most one wait."""
-        while not self._dead and select.select([self._process.reply], [], [], timeout)[0]:
+        """Take what the bridge says, a bounded part of it; at most one wait."""
+        for _ in range(_READS):
+            if self._dead or not readable(self._process.reply, timeout):
+                return
             timeout = 0
             data = os.read(self._process.reply, 65536)
             if not data:
@@ -266,7 +274,7 @@ class Service(Closing):
         # A program that was taken over may write here too: what makes no sense is passed over.
         try:
             said = msgspec.json.decode(line, type=_Said)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return
         self._ready = self._ready or said.ready
         if said.signal and len(self._deaths) < _MOST_DEATHS:
@@ -286,8 +294,8 @@ class Service(Closing):
 
 class _Said(msgspec.Struct):
     ready: bool = False
-    signal: int = 0
-    input: str | None = None
+    signal: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+    input: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 def _signal(number: int) -> str:

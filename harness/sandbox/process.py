@@ -13,6 +13,7 @@ from typing import IO
 
 import msgspec
 
+from harness.sandbox import warden
 from harness.sandbox.spawn import close_all
 
 _PATIENCE = 2.0  # seconds for a killed process to go
@@ -44,6 +45,7 @@ class BoxProcess:
         self._ready = ready
         self._info = info
         self._said = ""
+        self._ended = False
         self.closed = False
         self.pid = popen.pid
         self.stdin: IO[bytes] | None = popen.stdin
@@ -67,7 +69,7 @@ class BoxProcess:
             not come up, which is never the program's fault.
         """
         if not self._said:
-            if self._ready < 0 or not select.select([self._ready], [], [], timeout)[0]:
+            if self._ready < 0 or not readable(self._ready, timeout):
                 return "failed"
             with contextlib.suppress(OSError):
                 answer = os.read(self._ready, 1)
@@ -76,18 +78,23 @@ class BoxProcess:
 
     def poll(self) -> int | None:
         """Give the exit code when it has ended; negative for a signal."""
-        return self._popen.poll()
+        code = self._popen.poll()
+        if code is not None:
+            self._known_to_end()
+        return code
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Wait for its end; None when `timeout` seconds have passed first."""
         try:
-            return self._popen.wait(timeout)
+            code = self._popen.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
+        self._known_to_end()
+        return code
 
     def kill(self) -> None:
         """Kill it and everything it started; SIGKILL, because a program may ignore the rest."""
-        if self._popen.poll() is None:
+        if self.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._popen.kill()
@@ -95,7 +102,7 @@ class BoxProcess:
     def end(self) -> None:
         """Kill it and wait until the last of its children is gone."""
         self.kill()
-        self._popen.wait()
+        self.wait()
         # The kernel ends a process namespace after bwrap is gone, and its first process last.
         first = self._first_inside()
         deadline = time.monotonic() + _PATIENCE
@@ -114,6 +121,11 @@ class BoxProcess:
         self._ready = self._info = self.request = self.reply = -1
         close_all(*(handle for handle in mine if handle >= 0))
 
+    def _known_to_end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            warden.forget(self.pid)
+
     def _first_inside(self) -> int | None:
         """Read, once, what ``bwrap --info-fd`` said: the host's id of the namespace's first process."""
         info, self._info = self._info, -1
@@ -126,6 +138,16 @@ class BoxProcess:
             return None
         finally:
             os.close(info)
+
+
+def readable(handle: int, timeout: float | None = None) -> bool:
+    """Wait until something, or the end, can be read from a descriptor; False after `timeout` seconds.
+
+    Unlike `select` it takes descriptors above 1,023, which a harness with many connections has.
+    """
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(None if timeout is None else timeout * 1000))
 
 
 def _is_bwrap(pid: int) -> bool:

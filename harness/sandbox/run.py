@@ -148,6 +148,8 @@ def run_in(
             return _watch(box, command, collect, stdin)
     except SandboxUnavailable as error:
         return Result(status="harness", reason=str(error), isolation=isolation)
+    except OSError as error:  # the machine has no descriptor or no memory left
+        return Result(status="harness", reason=f"the sandbox failed: {error}", isolation=isolation)
     except HarnessError as error:
         return Result(status="error", reason=str(error), isolation=isolation)
 
@@ -245,7 +247,7 @@ def _watch(box: Box, command: Sequence[str], collect: Sequence[str], stdin: byte
         status, reason = "harness", last_line(err.clipped().text) or "the box did not start"
     elif counters.oom_kill:
         status, reason = "memory", f"{counters.oom_kill} processes killed for memory"
-    elif spent := out_of_cpu(limits, number, counters.cpu_s or wall):
+    elif spent := out_of_cpu(limits, number, counters.cpu_s, wall):
         status, reason = spent
     elif status == "error" and box.full():
         reason += ", job folder full"
@@ -296,9 +298,26 @@ def wait_for_end(watched: Watched, streams: Streams, deadline: float) -> tuple[S
             look = time.monotonic() + _LOOK
 
 
-def out_of_cpu(limits: Limits, number: int | None, seconds: float) -> tuple[Status, str] | None:
-    """Say so when the kernel's kill was for CPU time; where that was not counted, the clock tells."""
-    if number == signal.SIGKILL and seconds >= _NEAR * limits.cpu_s:
+def out_of_cpu(
+    limits: Limits, number: int | None, seconds: float | None, wall_s: float
+) -> tuple[Status, str] | None:
+    """Say so when a program was ended for CPU time.
+
+    Parameters
+    ----------
+    limits : Limits
+        Of its box.
+    number : int or None
+        The signal that ended it. SIGXCPU says it all. A program that ignores it is killed, and
+        then only the time that it took tells why.
+    seconds : float or None
+        CPU seconds; None where nobody counted, and as many cores as there are may have run.
+    wall_s : float
+        Seconds on the clock.
+    """
+    used = wall_s * (os.cpu_count() or 1) if seconds is None else seconds
+    late = number == signal.SIGKILL and used >= _NEAR * limits.cpu_s
+    if late or number == signal.SIGXCPU:
         return "timeout", f"{limits.cpu_s:g} CPU seconds"
     return None
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.sandbox import cgroup
 from harness.sandbox.errors import SandboxUnavailable
-from harness.sandbox.strays import kill_strays
+from harness.sandbox.strays import has_processes, kill_strays
 
 FIRST_UID = 200_000
 _SLOTS = 2000
@@ -59,13 +59,19 @@ class Slot:
 
     def release(self) -> None:
         """Give the number back."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
 
 
-def claim() -> Slot:
+def claim(*, alone: bool = False) -> Slot:
     """Claim the lowest free slot and clear what a dead box left there.
+
+    Parameters
+    ----------
+    alone : bool
+        Pass by slots whose user has processes, ended ones that nobody has buried included: the
+        kernel counts them, too, against the limit of the next box.
 
     Raises
     ------
@@ -75,10 +81,17 @@ def claim() -> Slot:
     for number in range(_SLOTS):
         if (slot := _try(number)) is None:
             continue
-        # What cannot be cleared stays claimed for as long as this process lives: never shared.
-        if slot.bury():
-            slot.folder.mkdir(mode=0o700)
-            return slot
+        try:
+            # What cannot be cleared stays claimed for as long as this process lives: never shared.
+            if not slot.bury():
+                continue
+            if not (alone and has_processes(slot.uid)):
+                slot.folder.mkdir(mode=0o700)
+                return slot
+        except BaseException:
+            slot.release()
+            raise
+        slot.release()
     raise SandboxUnavailable(
         f"all {_SLOTS} sandbox slots are taken: close boxes or other runs first"
     )

@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO
 
+from harness.sandbox import warden
 from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import program
 
@@ -68,16 +70,25 @@ def spawn(
         passed.append(folder)
     for inside, here in moves.items():
         script += f"exec {inside}<&{here} {here}<&-; "
-    launcher = [program("bash"), "-c", script + 'exec "$@"', "launcher", *entrances, "--", *command]
+    words = ["launcher", *entrances, "--", *command]
 
     def begin() -> subprocess.Popen[bytes]:
+        lifeline = warden.lifeline()
+        known = f'echo "+ $$" >&{lifeline} || exit 125; exec {lifeline}>&-; '
         return subprocess.Popen(
-            launcher, stdin=stdin, stdout=stdout, stderr=stderr, bufsize=0, env=env or {},
-            cwd="/", pass_fds=passed, start_new_session=True,
+            [program("bash"), "-c", f'{known}{script}exec "$@"', *words],
+            stdin=stdin, stdout=stdout, stderr=stderr, bufsize=0, env=env or {},
+            cwd="/", pass_fds=[*passed, lifeline], start_new_session=True,
         )  # fmt: skip
 
     try:
-        return _thread().submit(begin).result()
+        future = _thread().submit(begin)
+        try:
+            return future.result()
+        except BaseException:
+            # Interrupted while it was being started: nobody will know of it.
+            future.add_done_callback(_end)
+            raise
     except (OSError, RuntimeError) as error:
         raise SandboxUnavailable(f"the sandbox cannot start a process: {error}") from error
 
@@ -114,6 +125,16 @@ def high(handle: int) -> int:
     moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     os.close(handle)
     return moved
+
+
+def _end(future: Future[subprocess.Popen[bytes]]) -> None:
+    if future.exception() is None:
+        popen = future.result()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(popen.pid, signal.SIGKILL)
+        popen.wait()
+        warden.forget(popen.pid)
+        close_all(popen.stdin, popen.stdout, popen.stderr)
 
 
 def _thread() -> ThreadPoolExecutor:

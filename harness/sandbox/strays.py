@@ -37,6 +37,15 @@ def kill_strays(uid: int, job: Path) -> bool:
     return True
 
 
+def has_processes(uid: int) -> bool:
+    """Tell whether a user has processes, zombies included."""
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == uid:
+                return True
+    return False
+
+
 def _strays(uid: int, job: Path) -> list[int]:
     mark = b"HOME=" + os.fsencode(job)
     found = []

@@ -16,6 +16,7 @@ import msgspec
 
 from harness.core.errors import HarnessError
 from harness.sandbox.box import Box, Network
+from harness.sandbox.cgroup import Counters
 from harness.sandbox.channel import Answer, Channel, Fault, last_line, shown
 from harness.sandbox.closing import Closing
 from harness.sandbox.levels import AUTOMATIC, Isolation, reach
@@ -150,6 +151,10 @@ class Worker(Closing):
         """Read results from ``/box``, also of a worker that was killed; see `Box.collect`."""
         with self._lock:
             return self._channel.box.collect(names)
+
+    def counters(self) -> Counters:
+        """Read what it has used since its start; its last ones once closed, see `Box.counters`."""
+        return self._channel.box.counters()
 
     def wait_ready(self) -> Reply | None:
         """Wait until it is ready for a cell; None when it is, or else why it never will be."""

@@ -40,6 +40,7 @@ def pytest_generate_tests(metafunc):
     kinds = {
         "level": [name for name in LEVELS if name != "container"],
         "isolated": ["full", "full-nocg", "userns"],
+        "first_and_last": ["full", "userns"],
         "counted": ["full"],
         "uncounted": ["full-nocg"],
         "ordinary": ["userns"],

@@ -111,6 +111,23 @@ def test_only_plain_files_come_out(job):
     }  # fmt: skip
 
 
+def test_a_file_that_has_grown_since_its_size_was_read(job, monkeypatch):
+    folder, handle = job
+    (folder / "small").write_bytes(b"1234")
+    (folder / "grown").write_bytes(b"12345")
+    real = os.fstat
+
+    def before(number):
+        info = list(real(number))
+        info[6] = 0  # st_size, of os.stat_result
+        return os.stat_result(info)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", before)
+        found = collect(handle, ["small", "grown"], 4)
+    assert found == ({"small": b"1234"}, {"grown": "more than 4 bytes"})
+
+
 def test_a_device_is_refused(job, counted):
     folder, handle = job
     os.mknod(folder / "null", 0o666 | 0o020000, os.makedev(1, 3))

@@ -63,6 +63,7 @@ FAULTS = {
         "import os, resource; resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (9, 9)); 1",
         "ok", None, "limits",
     ),
+    "a stdout that does not wait": ("import os; os.set_blocking(1, False); 1", "ok", None, "limits"),
     "the parent's priority": ("import os; os.setpriority(0, os.getppid(), 19); 1", "ok", None, "limits"),
     "endless result": (
         WRITER + "while True: os.write(writer, b'x' * 65536)", "error", "protocol", ""

@@ -176,7 +176,8 @@ def test_a_thread_that_writes_later(new_worker):
     it = new_worker()
     assert it.execute(FIND + "threading.Timer(0.05, forge, ['early']).start()").status == "ok"
     assert select.select([it._channel._process.reply], [], [], 20)[0]
-    assert it.execute("print('never run')").reason == "protocol"
+    reply = it.execute("print('never run')")
+    assert (reply.reason, reply.stdout.text) == ("protocol", "")
 
 
 def test_ids_that_can_be_guessed_would_let_a_late_line_through(new_worker, monkeypatch):
@@ -230,11 +231,12 @@ def test_a_reply_before_the_request_was_read(new_worker):
 def test_a_thread_that_prints_without_end_does_not_hold_the_reply(new_worker):
     it = new_worker(output_kib=1024)
     code = (
-        "import threading, time\ndef spam():\n  while True: print('x' * 1000); time.sleep(0.0001)\n"
+        "import threading, time\nlines = 0\ndef spam():\n  global lines\n"
+        "  while True: print('x' * 1000); lines += 1; time.sleep(0.0001)\n"
         "threading.Thread(target=spam, daemon=True).start()\n'done'"
     )
     assert it.execute(code).value == "'done'"
-    reply = it.execute("'again'")
+    reply = it.execute("before = lines\nwhile lines == before: time.sleep(0.001)\n'again'")
     assert (reply.value, reply.stdout.bytes_total > 0) == ("'again'", True)
 
 

@@ -3,8 +3,8 @@
 # /// expect
 # seen = { errnos = [30, 30, 30, 30, 30], dev = 13 }
 # at.weak.seen.errnos = [13, 13, 13, 13, 13]
-# at.userns.seen.dev = 0
-# at."user:userns".seen.dev = 0
+# at.userns.seen.dev = 30
+# at."user:userns".seen.dev = 30
 # ///
 from probe import attempt, report, write
 
