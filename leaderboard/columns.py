@@ -145,7 +145,8 @@ COLUMNS: dict[str, Column] = {
     "interval": Column(
         "95 % interval",
         "Where the score would lie with other items of the same kind, in percent; Wilson's for "
-        "right-or-wrong items, else a t interval over clusters.",
+        "right-or-wrong items, else a t interval over clusters. A dash where nothing says how far "
+        "scores vary: one cluster, or a task without a score.",
         of=interval_text,
     ),
     "method": Column("Method", "How the interval was made."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, Literal
 
 import msgspec
@@ -61,6 +62,8 @@ def table_bytes(
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
     return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 

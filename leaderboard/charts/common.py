@@ -30,6 +30,10 @@ SMALL, NORMAL, TITLE = 11, 12, 15
 
 _SUBTITLE_LENGTH = 100
 
+# Pixels of a row's name: on a phone it may not take the width from what is drawn. A file has no
+# container, so there it is what a wide page gives.
+_LABELS = {"expr": "clamp(0.3 * (containerSize()[0] || 640), 70, 180)"}
+
 
 class Theme(Struct, frozen=True):
     """Colours of a theme, named by what they are for.
@@ -173,6 +177,16 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
+class _Rows(alt.InlineData):
+    """Rows of a chart that its copies share.
+
+    Every step of building a chart copies all of it; with a thousand rows that takes most of the time.
+    """
+
+    def __deepcopy__(self, memo: Any = None) -> _Rows:
+        return self
+
+
 def data(rows: Iterable[Struct | dict[str, Any]]) -> alt.InlineData:
     """Put rows into a chart: strict JSON, so what is not finite becomes null and a day a text.
 
@@ -186,37 +200,49 @@ def data(rows: Iterable[Struct | dict[str, Any]]) -> alt.InlineData:
     """
     dicts = (row if isinstance(row, dict) else msgspec.structs.asdict(row) for row in rows)
     values = [{name: _plain(value) for name, value in row.items()} for row in dicts]
-    return alt.InlineData(values=values)
+    return _Rows(values=values)
 
 
 def finish(
-    chart: AnyChart, *, dark: bool, title: str | None = None, subtitle: str | Sequence[str] = ""
+    chart: AnyChart,
+    *,
+    dark: bool,
+    title: str | None = None,
+    subtitle: str | Sequence[str] = "",
+    height: float | alt.Step | None = None,
 ) -> AnyChart:
-    """Give a chart its theme, title and subtitle.
+    """Give a chart its theme, title, subtitle and size.
 
     Parameters
     ----------
     chart : chart
+        Just made: it is changed, since the library's own way copies all of it at every step.
     dark : bool
     title : str or None
     subtitle : str or sequence of str
         Sentences; each begins a line and long ones are wrapped.
+    height : number or alt.Step or None
+        In pixels, the width being `WIDTH`; None for a chart that has its sizes.
 
     Returns
     -------
     chart
+        The same one.
     """
     colours = theme(dark)
     sentences = [subtitle] if isinstance(subtitle, str) else subtitle
     lines = [line for text in sentences for line in textwrap.wrap(text, _SUBTITLE_LENGTH)]
     if title:
         words: dict[str, Any] = {"subtitle": lines} if lines else {}
-        chart = chart.properties(title=alt.TitleParams(title, **words))
+        chart["title"] = alt.TitleParams(title, **words)
     elif lines:
         small: dict[str, Any] = {"fontSize": NORMAL, "fontWeight": "normal"}
-        chart = chart.properties(title=alt.TitleParams(lines, color=colours.quiet, **small))
-    found: AnyChart = chart.properties(background=colours.background).configure(**_config(colours))
-    return found
+        chart["title"] = alt.TitleParams(lines, color=colours.quiet, **small)
+    if height is not None:
+        chart["width"], chart["height"] = WIDTH, height
+    chart["background"] = colours.background
+    chart["config"] = alt.Config(**_config(colours))
+    return chart
 
 
 def _config(colours: Theme) -> dict[str, Any]:
@@ -229,7 +255,7 @@ def _config(colours: Theme) -> dict[str, Any]:
         "font": FONT,
         "padding": 12,
         "view": {"stroke": None},
-        "axis": {**words, **sizes, **lines, "labelLimit": 180, "labelFlush": False,
+        "axis": {**words, **sizes, **lines, "labelLimit": _LABELS, "labelFlush": False,
                  "titlePadding": 8},
         "legend": {**words, **sizes, "symbolStrokeWidth": 2, "labelLimit": 320},
         "header": {**words, **sizes},
@@ -265,8 +291,7 @@ def empty(sentence: str, *, dark: bool, title: str | None = None) -> AnyChart:
     mark: alt.Chart = alt.Chart(data([{}])).mark_text(
         text=lines, fontSize=NORMAL, color=theme(dark).quiet, lineBreak="\n"
     )
-    mark = mark.properties(width=WIDTH, height=90)
-    return finish(mark, dark=dark, title=title)
+    return finish(mark, dark=dark, title=title, height=90)
 
 
 def counted(n: int, noun: str) -> str:

@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 
 from leaderboard.charts.common import (
     ROW_HEIGHT,
-    WIDTH,
     AnyChart,
     Theme,
     data,
@@ -82,12 +81,12 @@ def flip_plot(
     labels = [row.label for row in rows]
     order = row_order(labels, natural_sorted(labels), sort)
     chart = alt.layer(*_flip_layers(rows, order, theme(dark)))
-    chart = chart.properties(width=WIDTH, height=alt.Step(ROW_HEIGHT + 4))
     words = [
         "Of the items that both answered.",
         "Lost: only the second of the pair solves them; gained: only the first.",
     ]
-    return finish(chart, dark=dark, title=title, subtitle=words)
+    size = alt.Step(ROW_HEIGHT + 4)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=size)
 
 
 def _flip_layers(rows: Sequence[FlipRow], order: list[str], colours: Theme) -> list[alt.Chart]:

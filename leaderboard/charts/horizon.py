@@ -208,14 +208,13 @@ def horizon_plot(
     domain = minutes_domain([*heights, *(end["minutes"] for end in line)])
     chart = alt.layer(*_horizon_layers(shown, front, line, domain, theme(dark)))
     chart = chart.encode(**_axes(shown, domain, probability))
-    chart = chart.properties(width=WIDTH, height=HEIGHT)
     words = [doubling_sentence(trend)] if trend else []
     if line:
         words.append("Stair: the frontier; dashes: its doubling time.")
     words += notes
     if left := len(rows) - len(shown):
         words.append(f"Left out: {left} without a horizon above zero.")
-    return finish(chart, dark=dark, title=title, subtitle=words)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=HEIGHT)
 
 
 def _axes(

@@ -171,9 +171,8 @@ def difficulty_histogram(
                 alt.Tooltip("n:Q", title="items"),
             ],
         )
-        .properties(width=WIDTH, height=_HEIGHT)
     )
-    return finish(bars, dark=dark, title=title, subtitle=words)
+    return finish(bars, dark=dark, title=title, subtitle=words, height=_HEIGHT)
 
 
 def _bar_axis(found: Sequence[Bin], measure: str, *, in_minutes: bool) -> alt.X:
@@ -251,6 +250,6 @@ def category_bars(
         # A rim in the background's colour: the line is seen on the bar as well as beside it.
         line.mark_rule(color=colours.background, strokeWidth=5),
         line.mark_rule(color=colours.text, strokeWidth=1.5),
-    ).properties(width=WIDTH, height=alt.Step(ROW_HEIGHT))
+    )
     words = f"Thin lines are {level * 100:g} % intervals."
-    return finish(chart, dark=dark, title=title, subtitle=words)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=alt.Step(ROW_HEIGHT))

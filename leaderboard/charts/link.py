@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 from msgspec import Struct
 
-from leaderboard.charts.common import HEIGHT, WIDTH, AnyChart, Theme, data, empty, finish, theme
+from leaderboard.charts.common import HEIGHT, AnyChart, Theme, data, empty, finish, theme
 from leaderboard.charts.minutes import minutes_axis, minutes_domain, minutes_scale
 
 _SHAPES = ["circle", "square", "triangle-up", "diamond"]
@@ -106,8 +106,8 @@ def link_plot(
     axis = minutes_axis(domain, HEIGHT, vertical=True, title="human time")
     y = alt.Y("minutes:Q", scale=minutes_scale(domain), axis=axis)
     chart = alt.layer(*_band_layers(ordered, colours), _anchors(shown, colours))
-    chart = chart.encode(x=x, y=y).properties(width=WIDTH, height=HEIGHT)
-    return finish(chart, dark=dark, title=title, subtitle=words)
+    chart = chart.encode(x=x, y=y)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=HEIGHT)
 
 
 def _band_layers(band: Sequence[BandRow], colours: Theme) -> list[alt.Chart]:

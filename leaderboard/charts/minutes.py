@@ -128,7 +128,8 @@ def minutes_axis(
         title=title,
         values=places,
         labelExpr=named_labels(ticks, places) or "''",
-        labelOverlap=False,
+        # A page may draw the chart narrower than this, never lower.
+        labelOverlap=False if vertical else "greedy",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -107,7 +108,7 @@ def _layered(
         return alt.LayerChart(layer=[*layers])
     axis = alt.Axis(
         title="the same scale in human time", orient="top", grid=False, values=places,
-        labelExpr=named_labels(ticks, places), labelOverlap=False,
+        labelExpr=named_labels(ticks, places), labelOverlap="greedy",
     )  # fmt: skip
     scale = alt.Scale(domain=list(span), nice=False, zero=False)
     # A mark without size carries the axis.
@@ -182,8 +183,7 @@ def item_curves(
     words = f"{counted(len(rows), 'item')}."
     if len(shown) < len(rows):
         words = f"{len(shown)} of {len(rows):,} items, evenly by difficulty."
-    whole = chart.properties(width=WIDTH, height=HEIGHT)
-    return finish(whole, dark=dark, title=title, subtitle=words)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=HEIGHT)
 
 
 def _evenly(rows: Sequence[ItemRow], most: int) -> list[ItemRow]:
@@ -312,30 +312,34 @@ def ability_plot(
     words = [f"Lines are {level * 100:g} % intervals."]
     if any(row.is_baseline for row in shown):
         words.append("Hollow: baselines.")
-    whole = chart.properties(width=WIDTH, height=alt.Step(ROW_HEIGHT))
-    return finish(whole, dark=dark, title=title, subtitle=" ".join(words))
+    size = alt.Step(ROW_HEIGHT)
+    return finish(chart, dark=dark, title=title, subtitle=" ".join(words), height=size)
 
 
-def information(rows: Sequence[ItemRow], theta: float) -> float:
-    """Fisher information of a test about an ability: the sum of a² p (1 - p).
+def information(rows: Sequence[ItemRow], theta: Sequence[float]) -> list[float]:
+    """Fisher information of a test about abilities: the sum of a² p (1 - p).
 
     Parameters
     ----------
     rows : sequence of ItemRow
-    theta : float
+    theta : sequence of float
+        Abilities.
 
     Returns
     -------
-    float
+    list of float
+        One an ability.
 
     Examples
     --------
-    >>> information([ItemRow(item="i", a=2.0, b=1.0)], 1.0)
-    1.0
+    >>> information([ItemRow(item="i", a=2.0, b=1.0)], [1.0])
+    [1.0]
     """
+    slopes, places = np.array([[row.a, row.b] for row in rows]).T
     # p (1 - p) = 1 / (2 cosh(z/2))², which neither overflows nor loses digits at the ends.
-    halves = ((row.a, min(300.0, abs(row.a * (theta - row.b)) / 2)) for row in rows)
-    return math.fsum((a / (2 * math.cosh(half))) ** 2 for a, half in halves)
+    halves = np.abs(slopes * (np.array(theta)[:, None] - places)) / 2
+    each = np.square(slopes / (2 * np.cosh(np.minimum(300.0, halves))))
+    return [float(total) for total in each.sum(axis=1)]
 
 
 def information_plot(
@@ -373,7 +377,7 @@ def information_plot(
     colours = theme(dark)
     span = _span([row.theta for row in abilities])
     grid = [span[0] + (span[1] - span[0]) * i / _STEPS for i in range(_STEPS + 1)]
-    values = [(theta, information(rows, theta)) for theta in grid]
+    values = zip(grid, information(rows, grid), strict=True)
     points = [
         {"theta": t, "information": v, "se": 1 / math.sqrt(v) if v > 0 else None} for t, v in values
     ]
@@ -395,8 +399,8 @@ def information_plot(
         layers.append(_rug(abilities, span, colours))
         words.append("Ticks: the models.")
     chart = _layered(layers, span, link)
-    whole = chart.properties(width=WIDTH, height=HEIGHT * 2 // 3)
-    return finish(whole, dark=dark, title=title, subtitle=" ".join(words))
+    size = HEIGHT * 2 // 3
+    return finish(chart, dark=dark, title=title, subtitle=" ".join(words), height=size)
 
 
 def _rug(rows: Sequence[AbilityRow], span: tuple[float, float], colours: Theme) -> alt.Chart:

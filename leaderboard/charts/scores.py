@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from leaderboard.charts.common import (
     ROW_HEIGHT,
-    WIDTH,
     AnyChart,
     Theme,
     best_first,
@@ -126,8 +125,8 @@ def score_plot(
     if zoom:
         words.append("The axis is cut to the data.")
     chart = alt.layer(*_score_layers(rows, order, _domain(rows, zoom=zoom), metric, colours))
-    chart = chart.properties(width=WIDTH, height=alt.Step(ROW_HEIGHT))
-    return finish(chart, dark=dark, title=title, subtitle=" ".join(words))
+    size = alt.Step(ROW_HEIGHT)
+    return finish(chart, dark=dark, title=title, subtitle=" ".join(words), height=size)
 
 
 def _domain(rows: Sequence[ScoreRow], *, zoom: bool) -> list[float]:

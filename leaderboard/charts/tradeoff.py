@@ -188,23 +188,20 @@ def tradeoff_plot(
     layers = _trade_layers(shown, front, against, metric, colours)
     layers += _names(shown, front, against, (x_domain, log, y_domain), colours)
     x_type: dict[str, Any] = {"type": "log", "base": 2} if log else {}
-    chart = (
-        alt.layer(*layers)
-        .encode(
-            x=alt.X(
-                "price:Q",
-                scale=alt.Scale(domain=x_domain, nice=False, zero=False, **x_type),
-                axis=alt.Axis(title=axis.title, grid=False, format="~g", tickCount=8),
-            ),
-            y=alt.Y(
-                "score:Q",
-                scale=alt.Scale(domain=y_domain, nice=False, zero=False),
-                axis=alt.Axis(title=metric, tickCount=6),
-            ),
-        )
-        .properties(width=WIDTH, height=HEIGHT)
+    chart = alt.layer(*layers).encode(
+        x=alt.X(
+            "price:Q",
+            scale=alt.Scale(domain=x_domain, nice=False, zero=False, **x_type),
+            axis=alt.Axis(title=axis.title, grid=False, format="~g", tickCount=8),
+        ),
+        y=alt.Y(
+            "score:Q",
+            scale=alt.Scale(domain=y_domain, nice=False, zero=False),
+            axis=alt.Axis(title=metric, tickCount=6),
+        ),
     )
-    return finish(chart, dark=dark, title=title, subtitle=_words(rows, shown, level, zoom=zoom))
+    words = _words(rows, shown, level, zoom=zoom)
+    return finish(chart, dark=dark, title=title, subtitle=words, height=HEIGHT)
 
 
 def _words(

@@ -48,7 +48,8 @@ METHODS = """
 - **Tier.** Tier 1 is the leader and all models not told apart from it; then the same among the rest.
 - **Score over several tasks.** The mean of the tasks' scores, each task with the same weight, only for
   models that ran all. Its standard error is √(Σ se²) / T, the tasks held fixed, with Satterthwaite's
-  degrees of freedom; pairs of models are compared in the same way.
+  degrees of freedom; pairs of models are compared in the same way. Where every task is all right or
+  all wrong, the ends of the tasks' own intervals are put together (Zou and Donner 2008).
 - **Difficulty, ability, horizon.** A two-parameter logistic model (item response theory) puts models
   and items on one scale; with known human minutes of some items the scale reads in minutes. A model's
   horizon is the length of the tasks it solves half of the time.

@@ -24,6 +24,7 @@ from leaderboard.rows.samples import (
     categories,
     every,
     find_key,
+    key_of,
     listed,
     neighbours,
     place_of,
@@ -53,15 +54,31 @@ def page() -> None:
     scope, wanted = _filters(board, runs)
     _begin_anew(scope, wanted)
     number = _number("page")
-    found = listed(
-        board.ask, board.store, scope, wanted, (number - 1) * PAGE, looks=_number("looks")
-    )
-    if not found.rows and number > 1:
+    found = _around(board, scope, wanted, number)
+    if not _of_page(found, number) and number > 1:
         number = _set_number("page", 1)
-        found = listed(board.ask, board.store, scope, wanted, 0, looks=_number("looks"))
+        found = _around(board, scope, wanted, number)
     _list(board, scope, wanted, found, number)
     if key := st.query_params.get("key"):
         st.dialog("Sample", width="large", on_dismiss=_close)(_sample)(board, scope, wanted, key)
+
+
+def _around(board: Board, scope: Sequence[RunInfo], wanted: Wanted, number: int) -> Listed:
+    """Read a page of the list, with the row before it and the one after it."""
+    return listed(
+        board.ask, board.store, scope, wanted, _first(number), PAGE + 2, looks=_number("looks")
+    )
+
+
+def _first(number: int) -> int:
+    """Give the position of the first row that `_around` reads."""
+    return max(0, (number - 1) * PAGE - 1)
+
+
+def _of_page(found: Listed, number: int) -> list[SampleRow]:
+    """Leave out what `_around` reads beyond the page."""
+    before = (number - 1) * PAGE - _first(number)
+    return found.rows[before : before + PAGE]
 
 
 def _filters(board: Board, runs: Sequence[RunInfo]) -> tuple[list[RunInfo], Wanted]:
@@ -168,28 +185,42 @@ def _list(
 ) -> None:
     """Draw a page of the list; a row that is picked opens."""
     more = found.looked < found.n_runs
-    if not found.rows:
+    rows = _of_page(found, number)
+    if not rows:
         ui.empty("No attempt is like that." if not more else (
             f"Nothing in the newest {found.looked} of {found.n_runs} runs."
         ))  # fmt: skip
     else:
-        _paging(found, number, more)
-        st.session_state.setdefault(_SEEN, ())
+        _paging(rows, found.found, number, more)
         picked = ui.table(
-            found.rows, _shown(scope), "samples", select=True, height=16,
+            rows, _shown(scope), "samples", select=True, height=16, grid=_grid(scope, wanted, number),
             facts={"generation": board.generation},
         )  # fmt: skip
-        # Only a new pick opens: one that stays must not open again when the sample is closed.
-        new = [i for i in picked if i not in st.session_state[_SEEN] and i < len(found.rows)]
-        st.session_state[_SEEN] = tuple(picked)
-        if new:
-            st.query_params["key"] = found.rows[new[-1]].key
-        _all_rows(board, scope, wanted, found, more)
+        if (at := _new_pick(picked)) is not None:
+            st.query_params["key"] = rows[at].key
+        if found.found > len(rows) or more:
+            _all_rows(board, scope, wanted)
     if more and wanted != Wanted():
         st.button(
             "Look through more runs", key="look_on", icon=":material/search:",
             on_click=_look_on,
         )  # fmt: skip
+
+
+def _grid(scope: Sequence[RunInfo], wanted: Wanted, number: int) -> str:
+    """Name the grid: for another list it is another one, where nothing is picked yet."""
+    now, state = (tuple(r.run_id for r in scope), wanted, number), st.session_state
+    if state.get("_samples_list") != now:
+        state["_samples_list"] = now
+        state["_samples_grids"] = state.get("_samples_grids", 0) + 1
+        state[_SEEN] = []
+    return f"samples_grid_{state['_samples_grids']}"
+
+
+def _new_pick(picked: list[int]) -> int | None:
+    """Tell which row was clicked just now; a click on the picked row lets it go, and opens it again."""
+    seen, st.session_state[_SEEN] = st.session_state[_SEEN], picked
+    return None if picked == seen else [*seen, *picked][-1]
 
 
 def _shown(scope: Sequence[RunInfo]) -> list[str]:
@@ -202,24 +233,24 @@ def _shown(scope: Sequence[RunInfo]) -> list[str]:
     return [name for name in _COLUMNS if not same.get(name)]
 
 
-def _paging(found: Listed, number: int, more: bool) -> None:
+def _paging(rows: Sequence[SampleRow], n_found: int, number: int, more: bool) -> None:
     first = (number - 1) * PAGE + 1
-    known = f"at least {found.found:,}" if more else f"{found.found:,}"
+    known = f"at least {n_found:,}" if more else f"{n_found:,}"
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, to, icon, off in (
             ("Previous page", number - 1, ":material/chevron_left:", number == 1),
             ("Next page", number + 1, ":material/chevron_right:",
-             first + len(found.rows) > found.found),
+             first + len(rows) > n_found),
         ):  # fmt: skip
             st.button(
                 label, key=f"page_{label[:4]}", icon=icon, disabled=off, on_click=_turn,
                 args=(to,),
             )  # fmt: skip
-        st.markdown(f"**{first:,} – {first + len(found.rows) - 1:,}** of {known}")
-        rows = {row.key: row for row in found.rows}
+        st.markdown(f"**{first:,} – {first + len(rows) - 1:,}** of {known}")
+        by_key = {row.key: row for row in rows}
         st.selectbox(
-            "Open", ["", *rows], key="_open", label_visibility="collapsed",
-            format_func=lambda key: _named(rows.get(key)), on_change=_open_chosen,
+            "Open", ["", *by_key], key="_open", label_visibility="collapsed",
+            format_func=lambda key: _named(by_key.get(key)), on_change=_open_chosen,
         )  # fmt: skip
 
 
@@ -233,7 +264,6 @@ def _named(row: SampleRow | None) -> str:
 
 def _turn(to: int) -> None:
     _set_number("page", to)
-    st.session_state[_SEEN] = ()
 
 
 def _look_on() -> None:
@@ -246,17 +276,13 @@ def _open_chosen() -> None:
         st.session_state["_open"] = ""
 
 
-def _all_rows(
-    board: Board, scope: Sequence[RunInfo], wanted: Wanted, found: Listed, more: bool
-) -> None:
+def _all_rows(board: Board, scope: Sequence[RunInfo], wanted: Wanted) -> None:
     """Draw a menu of files of the whole list."""
 
     def made(form: str) -> bytes:
         rows = list(every(board.ask, board.store, scope, wanted, MOST_EXPORTED))
         return table_bytes(rows, form, None, {"generation": board.generation})
 
-    if found.found <= len(found.rows) and not more:
-        return
     with st.popover("Download the whole list", icon=":material/download:", key="whole_list"):
         st.caption(f"All pages, {MOST_EXPORTED:,} rows at most; texts are not in it.")
         for form in ("csv", "parquet", "json"):
@@ -304,18 +330,14 @@ def _moves(
 ) -> None:
     """Draw the ways to the samples before and after: in the list, else in the run."""
     run_id, epoch, item_id = place
-    number, looks = _number("page"), _number("looks")
-    first = (number - 1) * PAGE
-    around = listed(
-        board.ask, board.store, scope, wanted, max(0, first - 1), PAGE + 2, looks=looks
-    ).rows
-    keys = [row.key for row in around]
-    key = f"{run_id}:{epoch}:{item_id}"
+    number = _number("page")
+    keys = [row.key for row in _around(board, scope, wanted, number).rows]
+    key = key_of(run_id, epoch, item_id)
     if key in keys:
         i = keys.index(key)
         before = keys[i - 1] if i else None
         after = keys[i + 1] if i + 1 < len(keys) else None
-        at = max(0, first - 1) + i
+        at = _first(number) + i
         where = f"{at + 1:,} of the list"
     else:
         before, after = board.ask(neighbours, run_id, epoch, item_id)
@@ -335,8 +357,9 @@ def _moves(
 
 def _go(key: str, number: int | None) -> None:
     st.query_params["key"] = key
-    if number is not None:
+    if number is not None and number != _number("page"):
         _set_number("page", number)
+        st.rerun()  # of all: by itself the dialog alone is drawn anew, before the list as it was
 
 
 def _facts(board: Board, found: Attempt) -> None:

@@ -21,7 +21,6 @@ from leaderboard.rows.scale import (
     fit_choices,
     fit_command,
     flag_counts,
-    link_rows_of,
     scale,
 )
 from leaderboard.ui.markup import plain
@@ -56,7 +55,7 @@ def page() -> None:
     if found.is_bridge:
         facts |= {"source": SOURCE, "license": LICENSE}
     _models(found, facts)
-    _items(board, found, facts)
+    _items(found, facts)
     _provenance(board, found)
 
 
@@ -129,7 +128,7 @@ def _models(found: Scale, facts: dict[str, str | None]) -> None:
     )  # fmt: skip
 
 
-def _items(board: Board, found: Scale, facts: dict[str, str | None]) -> None:
+def _items(found: Scale, facts: dict[str, str | None]) -> None:
     st.subheader("Items", anchor=False)
     in_minutes = any(row.minutes is not None for row in found.difficulties)
     ui.chart(
@@ -146,7 +145,7 @@ def _items(board: Board, found: Scale, facts: dict[str, str | None]) -> None:
             "difficulty, and so their time, is a guess of the prior."
         )
     _curves(found)
-    rows, band, notes = board.ask(link_rows_of, found.fit.fit_id)
+    rows, band, notes = found.timed
     if rows:
         ui.chart(
             partial(

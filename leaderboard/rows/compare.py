@@ -7,6 +7,8 @@ there, a side is a variant with a strategy over all its runs, as on the page Lea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -18,7 +20,7 @@ from harness.store.layout import Store
 from harness.store.rows import dicts
 from harness.store.texts import sample
 from leaderboard.rows.pairs import Flip, Paired, paired
-from leaderboard.rows.subjects import Key, Subject, item_table
+from leaderboard.rows.subjects import Key, Subject, item_tables
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -140,24 +142,31 @@ def compared(
         their items are not the same.
     """
     of_a, of_b = _runs(con, a.key), _runs(con, b.key)
-    rows: list[tuple[str, str, Paired, list[str], list[str]]] = []
+    both: list[tuple[str, str]] = []
     refused: list[Refused] = []
     for task in (t for t in of_a if t in of_b):
         shared = [version for version in of_a[task] if version in of_b[task]]
-        if not shared:
+        if shared:
+            both.append((task, max(shared, key=lambda v: of_a[task][v].newest)))
+        else:
             versions = " / ".join(", ".join(of[task]) for of in (of_a, of_b))
             refused.append(Refused(task=task, reasons=(f"version ({versions})",)))
-            continue
-        version = max(shared, key=lambda v: of_a[task][v].newest)
-        one, two = of_a[task][version], of_b[task][version]
-        reasons = _unlike(con, store, one, two)
-        pair = paired(task, version, item_table(con, task, version, [a.key, b.key]))
+    sides = [(of_a[task][version], of_b[task][version]) for task, version in both]
+    # Plans and verdicts are looked up, and items compared, at the same time: each is half of it all.
+    with closing(con.cursor()) as beside, ThreadPoolExecutor(1) as pool:
+        alike = pool.map(lambda pair: _unlike(beside, store, *pair), sides)
+        tables = item_tables(con, both, [a.key, b.key])
+        pairs = [paired(task, version, tables[task, version]) for task, version in both]
+        said = list(alike)
+    rows: list[tuple[str, str, Paired, list[str], list[str]]] = []
+    for (task, version), (one, two), pair, reasons in zip(both, sides, pairs, said, strict=True):
         if not pair.test.n_items:
             reasons.append("items (none counts in both)")
         if reasons and not (different and pair.test.n_items):
             refused.append(Refused(task=task, reasons=tuple(reasons)))
             continue
         rows.append((task, version, pair, reasons, _marks(a, b, one, two)))
+    refused.sort(key=lambda one: one.task)
     tests = holm_adjusted([pair.test for _, _, pair, *_ in rows])
     return Compared(
         rows=[_row(*row, p_adj=test.p_adj) for row, test in zip(rows, tests, strict=True)],
@@ -199,28 +208,40 @@ def answer(
 
 def _runs(con: DuckDBPyConnection, key: Key) -> dict[str, dict[str, _Runs]]:
     """Sum up a subject's runs by task, then version."""
-    lists = ", ".join(f"list_sort(list(DISTINCT {of})) AS {name}" for name, of in SETTINGS.items())
+    settings = ", ".join(f"{of} AS {name}" for name, of in SETTINGS.items())
     rows = dicts(con.execute(
         f"""
-        SELECT r.task_id, r.version, max(r.run_id) AS newest,
-            max_by(r.status = 'done' AND coalesce(t.n_attempts, 0) >= r.n_planned
-                AND coalesce(t.error_harness + t.unavailable, 0) = 0, r.run_id) AS whole,
-            bool_and(coalesce(r.config_json ->> '$.adaptive', 'false') = 'true') AS adaptive,
-            {lists}
+        SELECT r.task_id, r.version, r.run_id, {settings},
+            coalesce(r.config_json ->> '$.adaptive', 'false') = 'true' AS adaptive,
+            r.status = 'done' AND coalesce(t.n_attempts, 0) >= r.n_planned
+                AND coalesce(t.error_harness + t.unavailable, 0) = 0 AS whole
         FROM runs r LEFT JOIN run_totals t USING (run_id)
         WHERE r.variant_id = $variant AND r.strategy = $strategy
             AND coalesce(r.config_json ->> '$.no_data', 'false') <> 'true'
-        GROUP BY r.task_id, r.version ORDER BY r.task_id, newest DESC
+        ORDER BY r.task_id, r.run_id DESC
         """,
         {"variant": key[0], "strategy": key[1]},
     ))  # fmt: skip
-    found: dict[str, dict[str, _Runs]] = {}
+    # Grouped here: a database sums up few rows more slowly than it reads them.
+    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
-        settings = {name: row[name] for name in SETTINGS}
-        found.setdefault(row["task_id"], {})[row["version"]] = _Runs(
-            row["newest"], row["whole"], row["adaptive"], settings
-        )
-    return found
+        grouped.setdefault(row["task_id"], {}).setdefault(row["version"], []).append(row)
+    return {
+        task: {version: _summed(of_version) for version, of_version in versions.items()}
+        for task, versions in grouped.items()
+    }
+
+
+def _summed(newest_first: Sequence[dict[str, Any]]) -> _Runs:
+    newest = newest_first[0]
+    return _Runs(
+        newest["run_id"], newest["whole"], all(row["adaptive"] for row in newest_first),
+        {name: _distinct(newest_first, name) for name in SETTINGS},
+    )  # fmt: skip
+
+
+def _distinct(rows: Sequence[dict[str, Any]], name: str) -> list[str]:
+    return sorted({row[name] for row in rows}, key=lambda value: value or "")
 
 
 def _unlike(con: DuckDBPyConnection, store: Store, one: _Runs, two: _Runs) -> list[str]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from harness.store.fits import FitModel, FitRow, StoredFit, find_fit
+from harness.store.fits import FitModel, FitRow, StoredFit
 from leaderboard.charts.horizon import KINDS, HorizonRow, Kind, TrendRow
+from leaderboard.rows.fits import named_fit
 from leaderboard.rows.reference import (
     LICENSE,
     SOURCE,
@@ -171,7 +172,7 @@ def population(con: DuckDBPyConnection, fit_id: str, q: int = 50) -> Population:
         "SELECT variant_id, release_date FROM model_variants JOIN models USING (model_id) "
         "WHERE release_date IS NOT NULL"
     ).fetchall()
-    return population_of(find_fit(con, fit_id), q, dict(recorded))
+    return population_of(named_fit(con, fit_id), q, dict(recorded))
 
 
 def population_of(

@@ -15,7 +15,7 @@ from harness.store.rows import dicts
 from leaderboard.charts.common import natural_key
 from leaderboard.rows.pairs import Paired, paired
 from leaderboard.rows.ranks import TaskTable, estimates
-from leaderboard.rows.subjects import ItemTable, Key, Subject, item_table, subjects
+from leaderboard.rows.subjects import ItemTable, Key, Subject, item_table, item_tables, subjects
 from leaderboard.rows.usage import UNKNOWN, TaskVersion, Used, used
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ def model_page(con: DuckDBPyConnection, model: str) -> ModelPage:
     took = used(con, tuple(tasks))
     scores: list[ModelScore] = []
     pairs: list[tuple[TaskVersion, Subject, Subject, Paired]] = []
+    tables = item_tables(con, tasks, keys)
     for task, version in tasks:
-        found = item_table(con, task, version, keys)
+        found = tables[task, version]
         for subject, mean in zip(variants, estimates(found.table), strict=True):
             usage = took.get((subject.key, (task, version)))
             if mean.value is not None or usage is not None:

@@ -7,6 +7,7 @@ standard error is sqrt(sum se_t^2) / T, with the degrees of freedom of Satterthw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -89,12 +90,14 @@ def over_tasks(by_task: Sequence[Sequence[Estimate]]) -> list[Estimate]:
     -------
     list of Estimate
         Method ``macro-t``. No number for a model that lacks a task (``incomplete``), and no interval
-        where a task has none or nothing varies.
+        where a task has none or nothing varies; but where every task is at 0 or 1 the intervals of
+        the tasks, Wilson's there, are put together (method ``macro-wilson``, see `_from_ends`).
     """
     found = []
     for parts in zip(*by_task, strict=True):
         n_items, g = sum(p.n_items for p in parts), sum(p.n_clusters for p in parts)
         value = se = lo = hi = None
+        method = "macro-t"
         notes = [n for n in ("few clusters", "boundary") if any(n in p.notes for p in parts)]
         if any(p.value is None for p in parts):
             notes = ["incomplete"]
@@ -107,11 +110,25 @@ def over_tasks(by_task: Sequence[Sequence[Estimate]]) -> list[Estimate]:
                     df = _satterthwaite(np.array(squares), np.array([p.n_clusters for p in parts]))
                     half = float(_t_quantile(df)) * se
                     lo, hi = value - half, value + half
+                elif all(p.value in (0, 1) and p.lo is not None for p in parts):
+                    lo, hi = _from_ends(parts, value)
+                    method = "macro-wilson"
         found.append(Estimate(
-            value=value, se=se, lo=lo, hi=hi, method="macro-t", level=LEVEL, n_items=n_items,
+            value=value, se=se, lo=lo, hi=hi, method=method, level=LEVEL, n_items=n_items,
             n_clusters=g, notes=tuple(notes),
         ))  # fmt: skip
     return found
+
+
+def _from_ends(parts: Sequence[Estimate], value: float) -> tuple[float, float]:
+    """Put the intervals of tasks together for their mean, where their standard errors say nothing.
+
+    The distances of the ends from the scores add up as standard errors do: the method of variance
+    estimates recovery of Zou and Donner (2008).
+    """
+    below = math.hypot(*((p.value or 0.0) - (p.lo or 0.0) for p in parts)) / len(parts)
+    above = math.hypot(*((p.hi or 0.0) - (p.value or 0.0) for p in parts)) / len(parts)
+    return value - below, value + above
 
 
 def pairs_of(table: TaskTable, baseline: NDArray[np.bool_]) -> PairMatrix:

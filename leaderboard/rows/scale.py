@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from harness.store.fits import FitItem, FitModel, FitRow, StoredFit, find_fit
+from harness.store.fits import FitItem, FitModel, FitRow, StoredFit
 from harness.store.rows import dicts
 from leaderboard.charts.items import DifficultyRow
 from leaderboard.charts.link import BandRow, LinkRow
 from leaderboard.charts.scale import AbilityRow, ItemRow, MinutesLink
+from leaderboard.rows.fits import named_fit
 from leaderboard.rows.reference import bridge_hash
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+Timed = tuple[list[LinkRow], list[BandRow], list[str]]
+"""Items whose human minutes are known, what the link says of them, and notes."""
 
 NOT_LINKED = "not linked: no shared items or models"
 _Z95 = 1.959964
@@ -126,6 +130,8 @@ class Scale(Struct, frozen=True):
         For the charts.
     link : MinutesLink or None
         The second axis; None where there is no link.
+    timed : tuple
+        What `link_rows` gives.
     """
 
     fit: FitRow
@@ -135,6 +141,7 @@ class Scale(Struct, frozen=True):
     abilities: list[AbilityRow]
     difficulties: list[DifficultyRow]
     link: MinutesLink | None
+    timed: Timed
 
     @property
     def is_bridge(self) -> bool:
@@ -160,7 +167,7 @@ def scale(con: DuckDBPyConnection, fit_id: str) -> Scale:
     UsageError
         No such fit.
     """
-    return scale_of(find_fit(con, fit_id))
+    return scale_of(named_fit(con, fit_id))
 
 
 def scale_of(found: StoredFit) -> Scale:
@@ -179,15 +186,8 @@ def scale_of(found: StoredFit) -> Scale:
             DifficultyRow(item=label, b=i.b, minutes=i.human_minutes_hat)
             for i, label in zip(found.items, labels, strict=True)
         ],
-        link=minutes_link(found.fit),
+        link=minutes_link(found.fit), timed=link_rows(found),
     )  # fmt: skip
-
-
-def link_rows_of(
-    con: DuckDBPyConnection, fit_id: str
-) -> tuple[list[LinkRow], list[BandRow], list[str]]:
-    """Read a fit for `link_rows`."""
-    return link_rows(find_fit(con, fit_id))
 
 
 def minutes_link(fit: FitRow) -> MinutesLink | None:
@@ -217,7 +217,7 @@ def ability_rows(found: StoredFit) -> list[AbilityRow]:
     ]
 
 
-def link_rows(found: StoredFit) -> tuple[list[LinkRow], list[BandRow], list[str]]:
+def link_rows(found: StoredFit) -> Timed:
     """Give the items whose human minutes are known, what the link says of them, and notes.
 
     Returns

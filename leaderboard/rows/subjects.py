@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from harness.store.rows import dicts
-from leaderboard.rows.ranks import TaskTable
+from leaderboard.rows.ranks import Floats, TaskTable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -128,34 +129,86 @@ def _subject(row: dict[str, Any]) -> Subject:
 
 def item_table(con: DuckDBPyConnection, task: str, version: str, keys: Sequence[Key]) -> ItemTable:
     """Read item scores of a task; items that only adaptive runs chose are left out."""
-    chosen = {"task": task, "version": version}
-    items = con.execute(
+    return item_tables(con, [(task, version)], keys)[task, version]
+
+
+def item_tables(
+    con: DuckDBPyConnection, tasks: Sequence[tuple[str, str]], keys: Sequence[Key]
+) -> dict[tuple[str, str], ItemTable]:
+    """Read item scores of several tasks at once: a query a task would cost three times as much.
+
+    Parameters
+    ----------
+    con : DuckDBPyConnection
+    tasks : sequence of (task, version)
+    keys : sequence of (variant, strategy)
+        The columns.
+
+    Returns
+    -------
+    dict of (task, version) to ItemTable
+        One for every task, items by name; items that only adaptive runs chose have no scores.
+    """
+    if not tasks:
+        return {}
+    chosen = {"tasks": [{"task_id": task, "version": version} for task, version in tasks]}
+    named: dict[tuple[str, str], list[tuple[str, str | None, str | None]]] = {
+        (task, version): [] for task, version in tasks
+    }
+    for task, version, item, category, cluster in con.execute(
         """
-        SELECT item_id, category, dense_rank() OVER (
-            ORDER BY cluster_id, CASE WHEN cluster_id IS NULL THEN item_id END
-        ) - 1
-        FROM items WHERE task_id = $task AND version = $version ORDER BY item_id
+        SELECT task_id, version, item_id, category, cluster_id
+        FROM items SEMI JOIN (SELECT unnest($tasks, recursive := true)) USING (task_id, version)
+        ORDER BY task_id, version, item_id
         """,
         chosen,
-    ).fetchall()
+    ).fetchall():
+        named[task, version].append((item, category, cluster))
+    filled = _item_scores(con, chosen, sum(map(len, named.values())), keys)
+    found, first = {}, 0
+    for one, items in sorted(named.items()):
+        scores = filled[first : first + len(items)]
+        first += len(items)
+        found[one] = ItemTable(
+            [name for name, _, _ in items], [category for _, category, _ in items],
+            TaskTable(scores, _codes(items)),
+        )  # fmt: skip
+    return found
+
+
+def _item_scores(
+    con: DuckDBPyConnection, chosen: dict[str, Any], n_items: int, keys: Sequence[Key]
+) -> Floats:
+    """Give the scores of all items of some tasks, by task, version and item; NaN for none."""
     scores = con.execute(
         """
         SELECT n.item, m.subject::INTEGER AS subject, s.mean
-        FROM (SELECT * FROM item_scores WHERE task_id = $task AND version = $version) s
-        JOIN (
-            SELECT item_id, row_number() OVER (ORDER BY item_id) - 1 AS item
-            FROM items WHERE task_id = $task AND version = $version
-        ) n USING (item_id)
+        FROM item_scores s
         JOIN (
             SELECT unnest($keys, recursive := true), generate_subscripts($keys, 1) - 1 AS subject
         ) m USING (variant_id, strategy)
+        JOIN (
+            SELECT task_id, version, item_id,
+                row_number() OVER (ORDER BY task_id, version, item_id) - 1 AS item
+            FROM items
+            SEMI JOIN (SELECT unnest($tasks, recursive := true)) USING (task_id, version)
+        ) n USING (task_id, version, item_id)
         WHERE NOT s.adaptive
         """,
         chosen | {"keys": [{"variant_id": v, "strategy": s} for v, s in keys]},
     ).fetchnumpy()
-    filled = np.full((len(items), len(keys)), np.nan)
+    filled = np.full((n_items, len(keys)), np.nan)
     filled[scores["item"], scores["subject"]] = scores["mean"]
-    clusters = np.array([row[2] for row in items], dtype=np.int64)
-    return ItemTable(
-        [row[0] for row in items], [row[1] for row in items], TaskTable(filled, clusters)
+    return filled
+
+
+def _codes(items: Sequence[tuple[str, str | None, str | None]]) -> NDArray[np.int64]:
+    """Number the clusters; an item without one is a cluster by itself."""
+    codes: dict[tuple[bool, str], int] = {}
+    return np.array(
+        [
+            codes.setdefault((cluster is None, name if cluster is None else cluster), len(codes))
+            for name, _, cluster in items
+        ],
+        dtype=np.int64,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from harness.core.published import published_figures
 from harness.stats.intervals import clustered_mean
 from harness.stats.power import mde_paired
 from harness.store.difference import flat
@@ -208,7 +209,17 @@ def ablations(con: DuckDBPyConnection, task: str, version: str) -> list[Ablation
 
 
 def published(con: DuckDBPyConnection, task: str) -> list[PublishedRow]:
-    """List what others have published for a task: a table of its own, joined with nothing."""
+    """List what others have published for a task: a table of its own, joined with nothing.
+
+    The project's own table of such figures, then what somebody has put into the store.
+    """
+    known = [
+        PublishedRow(
+            model=f.who, metric=f.metric, figure=f.value, source=f.source, url=f.url, citation="",
+            license=f.license, note="; ".join(filter(None, [f.condition, f.note])),
+        )
+        for f in published_figures() if f.task == task
+    ]  # fmt: skip
     rows = dicts(con.execute(
         """
         SELECT coalesce(model_name, '') AS model, metric, value AS figure, source, url, citation,
@@ -217,7 +228,7 @@ def published(con: DuckDBPyConnection, task: str) -> list[PublishedRow]:
         """,
         {"task": task},
     ))  # fmt: skip
-    return [PublishedRow(**row) for row in rows]
+    return [*known, *(PublishedRow(**row) for row in rows)]
 
 
 def _log_odds(n: int, mean: float | None) -> float | None:

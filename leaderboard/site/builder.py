@@ -19,7 +19,7 @@ from leaderboard.charts.common import AnyChart
 from leaderboard.charts.saving import to_html, to_svg
 from leaderboard.columns import Row, as_dict
 from leaderboard.exports import table_bytes
-from leaderboard.site.parts import Chart, Page
+from leaderboard.site.parts import Chart, Links, Note, Page, Part
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -139,12 +139,44 @@ class Site:
         self.tables[name] += [as_dict(row) | facts for row in rows]
         return name
 
+    def cut(
+        self, rows: Sequence[Row], most: int, name: str, what: str, **facts: Any
+    ) -> tuple[Sequence[Row], list[Part]]:
+        """Leave out what is too much for a page, and say so beside a file of all.
+
+        Parameters
+        ----------
+        rows : sequence of Struct or mapping
+        most : int
+            Rows that the page shows.
+        name : str
+            Of the file, in the folder `data`.
+        what : str
+            What the rows are, in their order: ``items, hardest first``.
+        **facts
+            The same in all rows of the file.
+
+        Returns
+        -------
+        rows, parts
+            What to show, and what to say above it; nothing where all rows are shown.
+        """
+        if len(rows) <= most:
+            return rows, []
+        facts |= {"generation": self.generation, "code_version": self.version}
+        self.write(f"data/{name}.csv", table_bytes(rows, "csv", facts=facts))
+        said = f"Shown are the first {most:,} of {len(rows):,} {what}. The file has all of them:"
+        return rows[:most], [
+            Note(said),
+            Links([("All rows of this table as CSV", f"data/{name}.csv")]),
+        ]
+
     def write_tables(self) -> dict[str, int]:
-        """Write every table as strict JSON and Parquet; give the rows of each."""
+        """Write every table as CSV, strict JSON and Parquet; give the rows of each."""
         facts = {"generation": self.generation, "code_version": self.version}
         for name, rows in sorted(self.tables.items()):
             columns = list(dict.fromkeys(column for row in rows for column in row))
-            for form in ("json", "parquet"):
+            for form in ("csv", "json", "parquet"):
                 content = table_bytes(rows, form, columns, facts)
                 self.write(f"data/{name}.{form}", content)
         return {name: len(rows) for name, rows in sorted(self.tables.items())}

@@ -20,7 +20,6 @@ from leaderboard.rows.scale import (
     fit_choices,
     fit_command,
     flag_counts,
-    link_rows_of,
     scale,
 )
 from leaderboard.site.builder import Site
@@ -132,7 +131,7 @@ def _items(site: Site, found: Scale, slug: str, facts: dict[str, Any]) -> list[P
         site.chart(f"curves-{slug}", curves, "Chance of success over ability, a line an item.",
                    interactive=True),
     ]  # fmt: skip
-    rows, band, notes = link_rows_of(site.con, found.fit.fit_id)
+    rows, band, notes = found.timed
     if rows:
         line = partial(
             link_plot, rows, band, notes=notes,
@@ -148,11 +147,10 @@ def _items(site: Site, found: Scale, slug: str, facts: dict[str, Any]) -> list[P
             make_table(flags, ("flag", "n_flagged", "meaning"), kept, caption="Marks of the items")
         )
     kept = site.keep("scale_items", found.items, **facts)
-    shown = found.items[:MOST_ITEMS]
-    parts.append(make_table(shown, _ITEMS, kept, caption="Items, hardest first"))
-    if len(shown) < len(found.items):
-        parts.append(Note(f"The hardest {len(shown):,} of {len(found.items):,} items."))
-    return parts
+    shown, cut = site.cut(
+        found.items, MOST_ITEMS, f"scale_items/{slug}", "items, hardest first", **facts
+    )
+    return [*parts, *cut, make_table(shown, _ITEMS, kept, caption="Items, hardest first")]
 
 
 def _title(found: Scale, title: str) -> str:

@@ -161,13 +161,13 @@ def _comparison(site: Site, a: Subject, b: Subject) -> None:
         ]  # fmt: skip
     if found.flips:
         flips = site.keep("flips", found.flips, **sides)
-        shown = found.flips[:MOST_FLIPS]
+        slug = file_name(f"{a.label} against {b.label}")
+        shown, cut = site.cut(found.flips, MOST_FLIPS, f"flips/{slug}", "items, by task and name")
         parts += [
             Heading("Items on which they differ"),
+            *cut,
             make_table(shown, _FLIPS, flips, caption="Items on which the two differ"),
         ]
-        if len(shown) < len(found.flips):
-            parts.append(Note(f"The first {len(shown)} of {len(found.flips):,} items."))
     title = f"{a.label} against {b.label}"
     site.page(Page(compare_path(a.label, b.label), title, parts), "compare.html")
 

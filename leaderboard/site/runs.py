@@ -159,10 +159,12 @@ def _samples(site: Site, run: RunListRow, info: RunInfo) -> list[Part]:
         at = place[row["key"]]
         return f"{samples_path(run.run_id, at // SHARD)}#s{at % SHARD + 1}"
 
+    name = f"samples/{file_name(run.run_id)}-all"
+    shown, cut = site.cut(rows, MOST_ROWS, name, "samples, by item")
     return [
-        make_table(rows[:MOST_ROWS], _LIST, site.keep("samples", rows), caption="Samples",
+        *cut,
+        make_table(shown, _LIST, site.keep("samples", rows), caption="Samples",
                    links={"item_id": to_sample}),
-        *([Note(f"The first {MOST_ROWS:,} of {len(rows):,}.")] if len(rows) > MOST_ROWS else []),
         Note("Whole, with prompt and output:"),
         Links(shards),
     ]  # fmt: skip

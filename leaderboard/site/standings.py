@@ -172,6 +172,7 @@ def _task(site: Site, one: TaskVersion) -> TaskFacts:
         difficulty_histogram, [DifficultyRow(item=i.item, b=i.difficulty) for i in items],
         measure="log odds of a wrong answer, over the models", title=None,
     )  # fmt: skip
+    shown, cut = site.cut(items, MOST_ITEMS, f"task_items/{slug}", "items, hardest first")
     parts: list[Part] = [
         *_task_facts(facts),
         Heading("Results"),
@@ -187,11 +188,10 @@ def _task(site: Site, one: TaskVersion) -> TaskFacts:
         site.chart(f"items-{slug}", histogram, f"How many of {len(items)} items are how hard.")
         if any(item.mean is not None for item in items)
         else Note("No item has a score of a model yet; baselines are left out here."),
+        *cut,
         make_table(
-            items[:MOST_ITEMS], _ITEMS, site.keep("task_items", items),
-            caption="Items, hardest first",
+            shown, _ITEMS, site.keep("task_items", items), caption="Items, hardest first"
         ),
-        *_cut(len(items)),
         *_soundness(site, facts),
     ]  # fmt: skip
     site.page(
@@ -199,10 +199,6 @@ def _task(site: Site, one: TaskVersion) -> TaskFacts:
         "tasks.html",
     )
     return facts
-
-
-def _cut(n: int) -> list[Part]:
-    return [Note(f"The hardest {MOST_ITEMS:,} of {n:,} items.")] if n > MOST_ITEMS else []
 
 
 def _task_facts(facts: TaskFacts) -> list[Part]:

@@ -10,6 +10,7 @@ import msgspec
 import streamlit as st
 
 from leaderboard.ui.handle import board
+from leaderboard.ui.markup import plain
 
 if TYPE_CHECKING:
     from leaderboard.charts.common import AnyChart
@@ -23,6 +24,9 @@ def is_dark() -> bool:
 def chart(drawn: AnyChart | partial[AnyChart], key: str, *, alt: str) -> None:
     """Draw a chart as it is (its colours are its own), with a menu of PNG and SVG.
 
+    Title and subtitle stand on the page, where they wrap: in the drawing a long one would be cut on
+    a phone and take the width from the rest. The files have them inside.
+
     Parameters
     ----------
     drawn : chart, or partial of a function that gives one
@@ -34,9 +38,16 @@ def chart(drawn: AnyChart | partial[AnyChart], key: str, *, alt: str) -> None:
         What it shows, for those who do not see it.
     """
     spec = _kept(drawn) if isinstance(drawn, partial) else _spec(drawn)
+    title, lines = _words(spec)
+    if title:
+        st.markdown(f"**{plain(title)}**")
+    if lines:
+        st.caption("  \n".join(map(plain, lines)))
     # The columns of a facet have a width of their own.
     width: Literal["content", "stretch"] = "content" if "facet" in spec else "stretch"
-    st.vega_lite_chart(spec=spec, theme=None, key=f"{key}_chart", alt=alt, width=width)
+    shown = {name: part for name, part in spec.items() if name != "title"}
+    words = f"{title}. {alt}" if title else alt
+    st.vega_lite_chart(spec=shown, theme=None, key=f"{key}_chart", alt=words, width=width)
     with st.popover("Picture", icon=":material/image:", key=f"{key}_picture"):
         for form, mime in (("png", "image/png"), ("svg", "image/svg+xml")):
             st.download_button(
@@ -48,6 +59,13 @@ def chart(drawn: AnyChart | partial[AnyChart], key: str, *, alt: str) -> None:
                 key=f"{key}_{form}_picture",
                 on_click="ignore",
             )
+
+
+def _words(spec: dict[str, Any]) -> tuple[str, list[str]]:
+    """Give the title of a chart, and the sentences below it; a title of sentences only is no title."""
+    title = spec.get("title") or {}
+    text = title.get("text", "")
+    return (text, title.get("subtitle", [])) if isinstance(text, str) else ("", text)
 
 
 def _kept(drawn: partial[AnyChart]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def table(
     band: str | None = None,
     height: int = TOP,
     select: bool = False,
+    grid: str | None = None,
     bars: Sequence[str] = (),
 ) -> list[int]:
     """Draw rows, with a switch to plain HTML and a menu of downloads.
@@ -53,7 +54,9 @@ def table(
     height : int
         Rows shown before the grid scrolls.
     select : bool
-        Let rows be picked.
+        Let a row be picked.
+    grid : str or None
+        Key of the grid, where that of the table is not enough: with another one nothing is picked.
     bars : sequence of str
         Score columns drawn as a bar from 0 to 1.
 
@@ -80,9 +83,9 @@ def table(
         height=(min(len(rows), height) + 1) * ROW_PIXELS + 3,
         hide_index=True,
         placeholder="–",
-        key=f"{key}_grid",
+        key=grid or f"{key}_grid",
         on_select="rerun" if select else "ignore",
-        selection_mode="multi-row",
+        selection_mode="single-row",
         alt=f"Table of {len(rows)} rows; the switch above shows it as plain HTML.",
     )
     return list(picked["selection"]["rows"]) if select else []

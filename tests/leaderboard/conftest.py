@@ -6,6 +6,7 @@ Every store is made once a session and only read; those that change are made for
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import random
 import shutil
@@ -337,7 +338,36 @@ def open_page(monkeypatch) -> Callable[..., AppTest]:
     return open_
 
 
+@pytest.fixture
+def pictures(monkeypatch) -> list[dict]:
+    """The charts of a page as its files have them: on the page title and subtitle stand beside."""
+    module = importlib.import_module("leaderboard.ui.chart")
+    there, found = module._words, []
+
+    def spy(spec):
+        found.append(spec)
+        return there(spec)
+
+    monkeypatch.setattr(module, "_words", spy)
+    return found
+
+
 @pytest.fixture(params=["missing", "empty", "one", "partial", "ties", "many", "fit", "unscored"])
 def any_store(request) -> Store:
     """Each of the stores in turn."""
     return request.getfixturevalue(f"{request.param}_store")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium as the system brings it: one for all tests, as only one can be driven at a time."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs chromium (apt-get install chromium fonts-dejavu-core)")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()

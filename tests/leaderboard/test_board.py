@@ -9,8 +9,9 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta, ttest_1samp
 from scipy.stats import t as student
-from scipy.stats import ttest_1samp
+from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats.intervals import estimate
 from harness.stats.ranks import rank_table
@@ -222,6 +223,34 @@ def test_the_mean_over_tasks_by_hand():
     welch = ttest_ind(x, -y, equal_var=False).confidence_interval(0.95)
     assert found.value == pytest.approx((x.mean() + y.mean()) / 2)
     assert (found.lo, found.hi) == pytest.approx((welch.low / 2, welch.high / 2), rel=1e-10)
+
+
+@pytest.mark.parametrize("right", [(0, 0), (1, 1), (0, 1)])
+def test_all_wrong_and_all_right_have_an_interval_over_tasks(right):
+    n = (40, 90)
+    parts = [
+        estimates(TaskTable(np.full((k, 1), float(r)), np.arange(k)))
+        for k, r in zip(n, right, strict=True)
+    ]
+    (found,) = over_tasks(parts)
+    mean = sum(right) / 2
+    ends = [proportion_confint(k * r, k, method="wilson") for k, r in zip(n, right, strict=True)]
+    # Zou and Donner (2008): distances from the scores add up in squares, each with its weight of 1/2.
+    below = sum(((r - lo) / 2) ** 2 for r, (lo, _) in zip(right, ends, strict=True)) ** 0.5
+    above = sum(((hi - r) / 2) ** 2 for r, (_, hi) in zip(right, ends, strict=True)) ** 0.5
+    assert (found.value, found.method) == (mean, "macro-wilson")
+    assert (found.lo, found.hi) == pytest.approx((mean - below, mean + above), abs=1e-12)
+    if right == (0, 0):
+        # Every mean success under which 130 misses in a row are no surprise lies inside.
+        assert found.lo == 0
+        assert found.hi > beta.ppf(0.975, 1, sum(n))
+
+
+def test_nothing_that_varies_on_one_task_only_has_no_interval_made_up():
+    one = estimates(TaskTable(np.zeros((40, 1)), np.arange(40)))
+    flat = estimates(TaskTable(np.full((40, 1), 0.5), np.arange(40)))
+    (found,) = over_tasks([one, flat])
+    assert (found.value, found.lo, found.hi, found.method) == (0.25, None, None, "macro-t")
 
 
 def test_pairs_over_two_tasks_by_hand():

@@ -12,7 +12,7 @@ import altair as alt
 import pytest
 
 from harness.core.errors import UsageError
-from leaderboard.charts import flips, horizon, items, link, saving, scale, scores, tradeoff
+from leaderboard.charts import common, flips, horizon, items, link, saving, scale, scores, tradeoff
 
 ORDER = ["m-10b", "m-2b", "m-9b"]  # neither by name nor by score
 
@@ -220,6 +220,21 @@ def test_a_chart_without_an_order_is_caught():
     for layer in chart.layer:
         layer.encoding.y.sort = alt.Undefined
     assert len(without_sort(chart.to_dict())) == 2
+
+
+def test_copies_of_a_chart_share_its_rows():
+    # Building a chart copies it many times; of a thousand rows that is most of the time.
+    rows = common.data([{"x": 1.0}])
+    chart = alt.Chart(rows).mark_point().encode(x="x:Q").properties(title="a")
+    assert chart.copy(deep=True).data is rows
+    assert (chart + chart.mark_line()).to_dict()["datasets"].popitem()[1] == [{"x": 1.0}]
+
+
+def test_a_long_name_is_cut_in_a_file_as_on_a_wide_page():
+    row = scores.ScoreRow(label="m" * 99, score=0.5, n=3)
+    (label,) = re.findall(r">(m+…?)<", saving.to_svg(scores.score_plot([row], sort=["m" * 99])))
+    # 180 pixels, a letter m has 9 of them; and never less than 70 on a phone.
+    assert 15 < len(label) < 25
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -283,7 +283,7 @@ def test_information_is_that_of_the_two_parameter_model():
     for theta in (-3.0, 0.1, 2.5, 40.0):
         p = expit(a * (theta - b))
         wanted = float(np.sum(a * a * p * expit(-a * (theta - b))))
-        assert scale.information(rows, theta) == pytest.approx(wanted, rel=1e-12)
+        assert scale.information(rows, [theta]) == [pytest.approx(wanted, rel=1e-12)]
 
 
 def test_many_items_are_thinned_evenly_and_said():

@@ -268,11 +268,12 @@ def test_a_fit_of_the_published_answers_is_told_apart(change, open_page, tables)
 
 
 @pytest.mark.parametrize("name", ["one_store", "fit_store", "dated_store"])
-def test_the_attribution_is_on_page_picture_and_files(request, open_page, tables, name):
+def test_the_attribution_is_on_page_picture_and_files(request, open_page, tables, pictures, name):
     app = open_page("horizon", request.getfixturevalue(name))
     said = f"Published data: {SOURCE}; CC BY 4.0."
     assert said in [caption.value for caption in app.caption]
-    assert said in json.dumps(chart(app)["title"])
+    (picture,) = pictures
+    assert said in json.dumps(picture["title"])
     for key in ("basis", "horizons", "published_figures"):
         rows, facts = tables[key]
         told = msgspec.json.decode(table_bytes(rows, "json", None, facts))

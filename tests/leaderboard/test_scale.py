@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from functools import partial
@@ -18,6 +19,7 @@ from harness.store.fits import find_fit
 from harness.store.schema import connect
 from leaderboard import ui
 from leaderboard.exports import table_bytes
+from leaderboard.rows.horizon import population
 from leaderboard.rows.reference import bridge_hash
 from leaderboard.rows.scale import (
     fit_choices,
@@ -27,6 +29,7 @@ from leaderboard.rows.scale import (
     scale,
     scale_of,
 )
+from leaderboard.ui.markup import plain
 
 SECOND_AXIS = "the same scale in human time"
 
@@ -115,6 +118,78 @@ def test_rows_are_those_of_the_store(fit_store):
     assert (len(found.items), len(found.models)) == (60, 12)
 
 
+@pytest.fixture(scope="module")
+def variants_store(write, tmp_path_factory) -> Store:
+    """A model in full, quantised, and twice by one name that only the hash tells apart; timed items."""
+    from harness.runner.fitting import fit_store as fit
+    from harness.runner.human_minutes import read_minutes
+    from harness.store import sync
+
+    store = Store.open(tmp_path_factory.mktemp("variants") / "store")
+    for m, how in enumerate([
+        {"model": "hf:a"}, {"model": "hf:a", "quantisation": "int4"}, {"model": "hf:b"},
+        {"model": "hf:c"},
+        {"model": "hf:d"}, {"model": "hf:d-int8"},
+    ]):  # fmt: skip
+        rng = random.Random(m)
+        values = [float(rng.random() < 1 / (1 + 2 ** (i / 8 - m / 2))) for i in range(40)]
+        write(store, values, **how)
+    # The same model, precision and so on from two places: only the hash differs.
+    sync(store)
+    with connect(store.database) as con:
+        con.execute("UPDATE runs SET model = 'hf:d' WHERE model = 'hf:d-int8'")
+        con.execute("UPDATE model_variants SET name = 'd' WHERE name LIKE 'd%'")
+    minutes = store.root.parent / "minutes.csv"
+    lines = [f"demo/add/demo-{i},{2 ** (i / 8):.4f}" for i in range(0, 40, 2)]
+    minutes.write_text("item,human_minutes\n" + "\n".join(lines) + "\n")
+    fit(store, minutes=read_minutes(minutes, None))
+    return store
+
+
+def test_variants_are_called_what_they_are(variants_store, open_page):
+    con = snapshot(variants_store)
+    fit_id = fit_choices(con)[0].fit_id
+    stored = {m.model: m.theta for m in find_fit(con, fit_id).models}
+    assert sum("[" in name for name in stored) == 4
+    found = {m.model: m.ability for m in scale(con, fit_id).models}
+    hashes = [
+        variant[:8] for (variant,) in con.execute(
+            "SELECT variant_id FROM runs WHERE model = 'hf:d' ORDER BY variant_id"
+        ).fetchall()
+    ]  # fmt: skip
+    assert set(found) == {
+        "hf:a float32 (single)", "hf:a float32 int4 (single)", "hf:b (single)", "hf:c (single)",
+        *(f"hf:d float32 #{digits} (single)" for digits in hashes),
+    }  # fmt: skip
+    assert sorted(found.values()) == sorted(stored.values())
+    own = population(con, fit_id)
+    assert {m.model for m in own.models} == set(found)
+    # What the link says of a model, it says of it under the new name as well.
+    (level, *_) = [level for level in own.levels if level.used]
+    assert level.best_minutes in [m.minutes for m in own.models]
+    assert not [m for m in own.models if m.on_frontier and m.released is None]
+    for name in ("scale", "horizon"):
+        drawn = "\n".join(
+            [charts(open_page(name, variants_store)), words(open_page(name, variants_store))]
+        )
+        assert "hf:a float32 int4" in drawn
+        assert "hf:a [" not in drawn
+
+
+def test_a_chart_on_a_page_has_its_words_beside_it_and_its_file_inside(
+    fit_store, open_page, pictures
+):
+    app = open_page("scale", fit_store)
+    for chart in app.get("vega_lite_chart"):
+        assert "title" not in json.loads(chart.proto.spec)
+    assert "**Test information**" in [text.value for text in app.markdown]
+    said = [text.value for text in app.caption]
+    assert any(text.startswith("The standard error of an ability is one over") for text in said)
+    titles = [picture["title"] for picture in pictures]
+    (information,) = [title for title in titles if title["text"] == "Test information"]
+    assert information["subtitle"][0].startswith("The standard error of an ability is one over")
+
+
 def test_intervals_of_abilities_are_normal(fit_store):
     for model in newest(fit_store).models:
         expected = norm.interval(0.95, model.ability, model.ability_se)
@@ -195,7 +270,7 @@ def test_chosen_items_stand_out(fit_store, open_page):
     assert '"domain": ["demo/add/demo-7"]' in json.dumps(curves)
 
 
-def test_answers_of_bridge_carry_their_attribution(change, open_page, tables):
+def test_answers_of_bridge_carry_their_attribution(change, open_page, tables, pictures):
     app = open_page("scale", change(f"UPDATE irt_fits SET data_hash = '{bridge_hash()}'"))
     for wanted in (
         "CC BY 4.0",
@@ -203,8 +278,10 @@ def test_answers_of_bridge_carry_their_attribution(change, open_page, tables):
         "McGill-NLP/BRIDGE, commit 6a1b821",
     ):
         assert wanted in words(app)
-    for chart in app.get("vega_lite_chart"):
-        assert "BRIDGE, arXiv 2602.07267, CC BY 4.0" in chart.proto.spec
+    assert len(pictures) == len(app.get("vega_lite_chart")) == 5
+    for picture in pictures:
+        assert "BRIDGE, arXiv 2602.07267, CC BY 4.0" in picture["title"]["text"]
+        assert f"**{plain(picture['title']['text'])}**" in [text.value for text in app.markdown]
     for key in ("fit_models", "fit_items"):
         rows, facts = tables[key]
         for form in ("csv", "json"):

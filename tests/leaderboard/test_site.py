@@ -1,9 +1,9 @@
 """The static site: the same numbers, nothing from outside, and no trust in what models say."""
 
+import csv
 import hashlib
 import json
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -14,13 +14,15 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.errors import StoreError, UsageError
+from harness.core.records import EventRecord, RunFinished, encoder
 from harness.store import snapshot, sync
 from leaderboard.columns import interval_text, rank_text, text
 from leaderboard.rows.board import board, task_versions
 from leaderboard.rows.horizon import published
+from leaderboard.rows.reference import bridge_hash
 from leaderboard.rows.runs import run_list, status_counts
 from leaderboard.rows.scale import fit_choices, scale
-from leaderboard.site import builder, standings
+from leaderboard.site import builder, fits, models, runs, standings
 from leaderboard.site.export import MANIFEST, export_site
 from leaderboard.site.names import file_name
 
@@ -46,7 +48,7 @@ class Parsed(HTMLParser):
             self.tables[-1].append([])
         if tag in ("td", "th"):
             self.tables[-1][-1].append("")
-        if tag in ("pre", "p", "h1", "summary"):
+        if tag in ("pre", "p", "h1", "summary", "dd"):
             self.said.append("")
 
     def handle_endtag(self, tag):
@@ -56,7 +58,7 @@ class Parsed(HTMLParser):
     def handle_data(self, data):
         if self.open and {"td", "th"} & set(self.open):
             self.tables[-1][-1][-1] += data
-        if self.open and {"pre", "p", "h1", "summary"} & set(self.open):
+        if self.open and {"pre", "p", "h1", "summary", "dd"} & set(self.open):
             self.said[-1] += data
 
     def targets(self):
@@ -269,6 +271,88 @@ def test_samples_are_cut_into_shards(tmp_path, store, write, blank_charts):
     assert {s["explanation"] for s in everything} == {"compared as numbers"}
 
 
+def test_a_table_that_is_cut_says_so_and_has_a_file_of_all(
+    fit_store, changed, tmp_path, monkeypatch, blank_charts
+):
+    for module, name, most in (
+        (standings, "MOST_ITEMS", 10), (fits, "MOST_ITEMS", 11), (models, "MOST_FLIPS", 2),
+        (runs, "MOST_ROWS", 7),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, most)
+    site = tmp_path / "site"
+    store = changed(fit_store, f"UPDATE irt_fits SET data_hash = '{bridge_hash()}'")
+    export_site(store, site)
+    cut = 0
+    for folder, name, most in (("task", "task_items", 10), ("scale", "scale_items", 11),
+                               ("compare", "flips", 2), ("run", "samples", 7)):  # fmt: skip
+        for path in (site / folder).iterdir():
+            page = Parsed(path)
+            said = re.findall(r"Shown are the first (\d+) of (\d+) ", "".join(page.said))
+            if not said:
+                continue
+            cut += 1
+            ((shown, n),) = said
+            assert int(shown) == most
+            assert most in [len(rows) - 1 for rows in page.tables]
+            (file,) = [
+                t for t in page.targets() if t.startswith(f"../data/{name}/") and t.endswith(".csv")
+            ]
+            with (path.parent / file).open(newline="", encoding="utf-8") as lines:
+                rows = list(csv.DictReader(lines))
+            assert len(rows) == int(n)
+            if name == "scale_items":  # whose answers they are goes with them
+                assert {row["license"] for row in rows} == {"CC BY 4.0"}
+                whole = strict(site / "data/scale_items.json")
+                assert [r["item_name"] for r in rows] == [r["item_name"] for r in whole]
+                assert [float(r["difficulty_b"]) for r in rows] == [
+                    r["difficulty_b"] for r in whole
+                ]
+    # One task, one fit, eleven pairs of neighbours, twelve runs.
+    assert cut == 1 + 1 + 11 + 12
+
+
+def test_every_table_is_there_as_csv_json_and_parquet(site_of):
+    site, _ = site_of("partial")
+    for path in (site / "data").glob("*.json"):
+        rows = strict(path)
+        with path.with_suffix(".csv").open(newline="", encoding="utf-8") as lines:
+            flat = list(csv.DictReader(lines))
+        assert len(flat) == len(rows) == pq.read_table(path.with_suffix(".parquet")).num_rows
+        for one, row in zip(flat, rows, strict=True):
+            assert set(one) == set(row)
+            assert {k: v for k, v in one.items() if isinstance(row[k], str)} == {
+                k: v for k, v in row.items() if isinstance(v, str)
+            }
+
+
+def test_an_adaptive_run_is_an_estimate_and_no_score(store, write, tmp_path, blank_charts):
+    write(store, [1.0, 0.0, 1.0], model="hf:plain")
+    run_id = write(store, [1.0, 1.0], model="hf:chosen", config={"adaptive": True}, finish=False)
+    outcome = {"score": 0.25, "lo": 0.125, "hi": 0.5, "level": 0.95, "n_asked": 2, "n_answered": 2}
+    events = [
+        EventRecord(seq=50, ts="2026-03-01T10:02:00.000000Z", run_id=run_id, schema=1,
+                    kind="adaptive", data=outcome),
+        RunFinished(seq=51, ts="2026-03-01T10:02:01.000000Z", run_id=run_id, schema=1,
+                    status="done", seconds=2.5),
+    ]  # fmt: skip
+    with store.journal(run_id).open("ab") as file:
+        file.writelines(encoder.encode(event) + b"\n" for event in events)
+    sync(store)
+    site = tmp_path / "site"
+    export_site(store, site)
+    # Two right answers to two chosen items are no score of 100 %.
+    assert [row["Model"] for row in table(site / "index.html")] == ["hf:plain"]
+    assert "hf:chosen" not in {row["model"] for row in strict(site / "data/leaderboard.json")}
+    (run,) = [row for row in table(site / "runs.html") if row["Run"] == run_id]
+    assert (run["Score"], run["95 % interval"]) == ("25.0 %", "12.5 – 50.0")
+    assert "adaptive" in run["Marks"]
+    page = Parsed(site / "run" / f"{file_name(run_id)}.html")
+    assert "adaptive" in page.said
+    for path in pages(site):
+        assert not [row for rows in Parsed(path).tables for row in rows
+                    if any("hf:chosen" in cell for cell in row) and "100.0 %" in row]  # fmt: skip
+
+
 def test_the_same_snapshot_gives_the_same_bytes(site_of, tmp_path):
     site, store = site_of("fit")
     export_site(store, tmp_path / "again")
@@ -358,54 +442,47 @@ def test_the_templates_are_part_of_the_package():
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_in_a_browser_from_disk_without_the_network(site_of, script):
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if shutil.which("chromium") is None:
-        pytest.skip("needs chromium")
+def test_in_a_browser_from_disk_without_the_network(site_of, browser, script):
     site, store = site_of("fit")
     con = snapshot(store)
     fit_id = fit_choices(con)[0].fit_id
-    with playwright.sync_playwright() as run:
-        browser = run.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+    context = browser.new_context(
+        offline=True, java_script_enabled=script, color_scheme="dark",
+        viewport={"width": 390, "height": 844},
+    )  # fmt: skip
+    page = context.new_page()
+    problems = []
+    page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
+    page.on("pageerror", lambda e: problems.append(str(e)))
+    page.on("requestfailed", lambda r: problems.append(r.url))
+    for path in [*site.glob("*.html"), *list((site / "samples").iterdir())[:1],
+                 site / "scale" / f"{file_name(fit_id)}.html"]:  # fmt: skip
+        page.goto(path.as_uri())
+        assert page.locator("h1").is_visible()
+    page.goto((site / "index.html").as_uri())
+    # the dark chart is drawn, and what is wider than a phone scrolls by itself
+    image = page.locator("figure img").first
+    assert image.bounding_box()["width"] > 300
+    models = [row["Model"] for row in table(site / "index.html")]
+    first = page.locator("tbody").first.locator("tr td:nth-child(3)")
+    assert first.all_inner_texts() == models
+    heads = page.locator("table").first.locator("thead th")
+    assert heads.nth(0).get_attribute("title").startswith("All ranks that the data leave open")
+    if script:
+        assert page.evaluate("document.querySelector('figure img').currentSrc").endswith(
+            "-dark.svg"
         )
-        context = browser.new_context(
-            offline=True, java_script_enabled=script, color_scheme="dark",
-            viewport={"width": 390, "height": 844},
-        )  # fmt: skip
-        page = context.new_page()
-        problems = []
-        page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
-        page.on("pageerror", lambda e: problems.append(str(e)))
-        page.on("requestfailed", lambda r: problems.append(r.url))
-        for path in [*site.glob("*.html"), *list((site / "samples").iterdir())[:1],
-                     site / "scale" / f"{file_name(fit_id)}.html"]:  # fmt: skip
-            page.goto(path.as_uri())
-            assert page.locator("h1").is_visible()
-        page.goto((site / "index.html").as_uri())
-        # the dark chart is drawn, and what is wider than a phone scrolls by itself
-        image = page.locator("figure img").first
-        assert image.bounding_box()["width"] > 300
-        models = [row["Model"] for row in table(site / "index.html")]
-        first = page.locator("tbody").first.locator("tr td:nth-child(3)")
-        assert first.all_inner_texts() == models
-        heads = page.locator("table").first.locator("thead th")
-        assert heads.nth(0).get_attribute("title").startswith("All ranks that the data leave open")
-        if script:
-            assert page.evaluate("document.querySelector('figure img').currentSrc").endswith(
-                "-dark.svg"
-            )
-            assert page.evaluate("document.documentElement.scrollWidth") == 390
-            page.get_by_role("button", name="Model").first.click()
-            assert first.all_inner_texts() == [f"hf:m{i}" for i in range(12)]
-            page.get_by_role("button", name="Model").first.click()
-            assert first.all_inner_texts() == [f"hf:m{i}" for i in reversed(range(12))]
-            assert heads.nth(2).get_attribute("aria-sort") == "descending"
-            page.goto((site / f"charts/curves-{file_name(fit_id)}.html").as_uri())
-            page.wait_for_selector("#chart svg, #chart canvas")
-        else:
-            assert page.locator("th button").count() == 0
-        browser.close()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.get_by_role("button", name="Model").first.click()
+        assert first.all_inner_texts() == [f"hf:m{i}" for i in range(12)]
+        page.get_by_role("button", name="Model").first.click()
+        assert first.all_inner_texts() == [f"hf:m{i}" for i in reversed(range(12))]
+        assert heads.nth(2).get_attribute("aria-sort") == "descending"
+        page.goto((site / f"charts/curves-{file_name(fit_id)}.html").as_uri())
+        page.wait_for_selector("#chart svg, #chart canvas")
+    else:
+        assert page.locator("th button").count() == 0
+    context.close()
     assert problems == []
 
 

@@ -93,6 +93,20 @@ def test_published_figures_stand_alone(store, write, open_page):
     assert not any("0.99" in frame.to_csv() for frame in frames if "figure" not in frame.columns)
 
 
+def test_figures_that_the_project_knows_stand_on_their_task(store, write, open_page):
+    write(store, [1.0, 0.0, 0.0, 0.0], task="aicrypto/ctf")
+    sync(store)
+    rows = published(snapshot(store), "aicrypto/ctf")
+    # The paper's pass@3: 56.0 % for the best model, 81.2 % for people (on other challenges).
+    assert {(r.model, r.metric, r.figure) for r in rows} == {
+        ("best of 17 models", "pass@3", 0.56), ("human experts", "pass@3", 0.812),
+    }  # fmt: skip
+    assert all("challenges" in r.note and r.source and r.url for r in rows)
+    frames = [frame.value for frame in open_page("task", store).dataframe]
+    (figures,) = [frame for frame in frames if "figure" in frame.columns]
+    assert len(figures) == 2
+
+
 def test_ablations_stand_apart_from_results(store, write):
     write(store, [1.0, 0.0, 1.0, 1.0])
     write(

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from harness.cli.board import _free_port, command, environment
+from harness.core.records import encoder
 from harness.store import Store, sync
+from leaderboard.app_pages import PAGES
 
 PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 DESKTOP = {"width": 1280, "height": 800}
@@ -28,6 +30,13 @@ SECONDS = 30_000
 # On a deep link Streamlit first looks for its own files below the page's name.
 HARMLESS = re.compile(r"/\w+/_stcore/(health|host-config)$")
 STATUSES = ("scored", "error", "timeout", "truncated", "refused", "unscored", "unavailable")
+# Whatever of this is taken for markup, a script or an address draws something or asks for something.
+EVIL = """</code></pre><script>window.taken = 1</script><img src=x onerror="window.taken = 2">
+<b class="taken">bold</b> **bold** [a](https://elsewhere.example/a) ![a](https://elsewhere.example/a.png)
+$\\frac{1}{2}$ :material/home: :red[a] `a`
+# a
+"""
+EVIL_ITEM = "<img src=x onerror='window.taken = 3'>**a**[a](//elsewhere.example) :red[a] $x^2$"
 LONG = "hf:some-organisation/a-model-with-a-rather-long-name-70b-instruct"
 
 
@@ -45,18 +54,12 @@ class Visit:
         Every address asked for, sockets too.
     """
 
-    def __init__(self, browser, url: str, *, dark: bool = False) -> None:
-        self.context = browser.new_context(
-            color_scheme="dark" if dark else "light", viewport=DESKTOP,
-            accept_downloads=True, reduced_motion="reduce",
-        )  # fmt: skip
-        # Whatever would leave the machine is stopped, and is in the list below all the same.
-        self.context.route(re.compile(r"^https?://(?!127\.0\.0\.1:)"), lambda route: route.abort())
+    def __init__(self, contexts, url: str, look: str = "light") -> None:
         self.url = url
-        self.look = "dark" if dark else "light"
+        self.look = look
         self.complaints: list[str] = []
         self.addresses: set[str] = set()
-        self.page = self.context.new_page()
+        self.page = contexts[look].new_page()
         self.page.set_default_timeout(SECONDS)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -71,6 +74,16 @@ class Visit:
         """Open a page as an address does, and wait for it whole."""
         query = f"?{urlencode(values)}" if values else ""
         self.page.goto(f"{self.url}/{'' if name == 'leaderboard' else name}{query}")
+        self.ready()
+
+    def follow(self, name: str) -> None:
+        """Go to a page by the navigation, which loads no script anew; the first one by its address."""
+        if not self.page.url.startswith(self.url):
+            self.open(name)
+            return
+        title = PAGES[name].title
+        self.page.get_by_role("link", name=title, exact=True).first.click()
+        self.page.get_by_role("heading", name=title, level=1, exact=True).wait_for()
         self.ready()
 
     def ready(self) -> None:
@@ -111,18 +124,20 @@ class Visit:
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """Chromium as the system brings it."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("needs chromium (apt-get install chromium fonts-dejavu-core)")
-    with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+def contexts(browser) -> Iterator[dict[str, Any]]:
+    """Both looks, each with one cache: a window that loads the site's scripts anew costs a second."""
+    found = {
+        look: browser.new_context(
+            color_scheme=look, viewport=DESKTOP, accept_downloads=True, reduced_motion="reduce"
         )
-        yield found
-        found.close()
+        for look in ("light", "dark")
+    }
+    for context in found.values():
+        # Whatever would leave the machine is stopped, and is among the addresses all the same.
+        context.route(re.compile(r"^https?://(?!127\.0\.0\.1:)"), lambda route: route.abort())
+    yield found
+    for context in found.values():
+        context.close()
 
 
 class Server:
@@ -154,10 +169,14 @@ class Server:
 
 @pytest.fixture(scope="session")
 def rich_store(tmp_path_factory, write) -> Store:
-    """Real runs of mocks with texts; nine models on two tasks, two quantised, a partial one; a fit."""
+    """Real runs of mocks with texts; nine models on two tasks, two quantised, a partial one; a fit.
+
+    And a run of a model that writes what must not be believed.
+    """
     import harness
 
     store = Store.open(tmp_path_factory.mktemp("rich") / "store")
+    _hostile(store, write)
     for model in ("mock:gold", "mock:noisy?accuracy=0.6"):
         harness.run(task="gsm8k", model=model, limit=12, store=str(store.root))
     for m in range(8):
@@ -182,6 +201,16 @@ def rich_store(tmp_path_factory, write) -> Store:
     return store
 
 
+def _hostile(store: Store, write) -> None:
+    # As a baseline, so that its task is none that models are ranked on.
+    run_id = write(
+        store, [1.0, 0.0], task="demo/evil", model="mock:evil", text=lambda _: (EVIL, EVIL)
+    )
+    journal = store.journal(run_id)
+    text = journal.read_bytes().replace(b'"demo-0"', encoder.encode(EVIL_ITEM))
+    journal.write_bytes(text.replace(b'"compared as numbers"', encoder.encode(EVIL)))
+
+
 def _fit(store: Store) -> None:
     from harness.runner.fitting import fit_store
     from harness.runner.human_minutes import read_minutes
@@ -192,6 +221,12 @@ def _fit(store: Store) -> None:
     lines = [f"hf:m{m},2024-{1 + m:02d}-15" for m in range(8) if m != 5]
     dates.write_text("model,release_date\n" + "\n".join(lines) + "\n")
     fit_store(store, tasks=["demo/add"], minutes=read_minutes(minutes, dates))
+
+
+@pytest.fixture(scope="session")
+def evil() -> tuple[str, str]:
+    """What `mock:evil` was asked and wrote, and the name of an item."""
+    return EVIL, EVIL_ITEM
 
 
 @pytest.fixture(scope="session")
@@ -212,24 +247,24 @@ def changing(tmp_path_factory) -> Iterator[tuple[Server, Store]]:
 
 
 @pytest.fixture
-def visit(browser) -> Iterator[Callable[..., Visit]]:
-    """Come to a site: ``visit(server)``; afterwards nothing may be amiss."""
+def visit(contexts) -> Iterator[Callable[..., Visit]]:
+    """Come to a site: ``visit(server)``, light unless asked; afterwards nothing may be amiss."""
     visits: list[Visit] = []
 
-    def come(server: Server) -> Visit:
-        visits.append(Visit(browser, server.url))
+    def come(server: Server, look: str = "light") -> Visit:
+        visits.append(Visit(contexts, server.url, look))
         return visits[-1]
 
     yield come
     for one in visits:
-        one.context.close()
+        one.page.close()
     for one in visits:
         one.fine()
 
 
-@pytest.fixture(scope="session", params=[False, True], ids=["light", "dark"])
-def walk(request, browser, rich) -> Iterator[Visit]:
-    """One visitor a theme who goes from page to page, so that the browser's cache is used."""
-    one = Visit(browser, rich.url, dark=request.param)
+@pytest.fixture(scope="session", params=["light", "dark"])
+def walk(request, contexts, rich) -> Iterator[Visit]:
+    """One visitor a theme who goes from page to page."""
+    one = Visit(contexts, rich.url, request.param)
     yield one
-    one.context.close()
+    one.page.close()

@@ -17,6 +17,7 @@ from harness.store.publish import current
 from leaderboard.app_pages import PAGES
 
 TOO_PALE = Path(__file__).with_name("looks.js").read_text(encoding="utf-8")
+PALE_MARKS = Path(__file__).with_name("marks.js").read_text(encoding="utf-8")
 
 FOCUSED = """() => {
     const element = document.activeElement;
@@ -34,11 +35,15 @@ def query(visit) -> dict[str, list[str]]:
 def test_every_page_light_and_dark_wide_and_narrow(walk, name):
     # As high as a page, for the pictures: making the window fit each page costs seconds.
     walk.page.set_viewport_size({"width": 1280, "height": 2400})
-    walk.open(name)
+    # One visitor comes by addresses, the other one goes from page to page.
+    (walk.open if walk.look == "light" else walk.follow)(name)
     assert walk.page.locator("h1").inner_text()
     assert walk.page.get_by_test_id("stException").count() == 0
     assert "Traceback" not in walk.words()
     assert walk.page.evaluate(TOO_PALE) == []
+    drawn = walk.page.evaluate(PALE_MARKS)
+    assert drawn["found"] == []
+    assert (drawn["seen"] > 0) == (name not in ("samples", "runs", "about"))
     walk.picture(f"{name}-{walk.look}-desktop")
     walk.resize(390, 2400)
     wide = walk.page.evaluate(
@@ -48,6 +53,17 @@ def test_every_page_light_and_dark_wide_and_narrow(walk, name):
     assert wide == []
     walk.picture(f"{name}-{walk.look}-phone")
     walk.fine()
+
+
+def test_marks_in_a_fixed_black_are_seen_on_a_dark_page(rich, visit):
+    one = visit(rich, "dark")
+    one.open("leaderboard")
+    assert one.page.evaluate(PALE_MARKS)["found"] == []
+    one.page.evaluate(
+        "document.querySelectorAll('svg.marks .mark-rule line').forEach(e => e.style.stroke = '#000')"
+    )
+    (found,) = one.page.evaluate(PALE_MARKS)["found"]
+    assert found.startswith("line stroke rgb(0, 0, 0)")
 
 
 def test_from_a_run_by_its_table_to_one_sample(rich, visit):
