@@ -57,7 +57,7 @@ def _row(plan: Plan) -> dict[str, Any]:
         "most_new_tokens": new_tokens, "prompt_tokens_estimate": prompt_tokens,
         "most_cost_usd": plan.card.most_cost(prompt_tokens, new_tokens),
         "detectable_difference": mde_paired(len(plan.samples), USUAL_SD),
-        "notes": plan.notes + _adaptive(plan) + ([f"{plan.task.name}: {_JUDGE}"] if plan.judge else []),
+        "notes": plan.notes + _adaptive(plan) + ([f"{plan.task.name}: {_JUDGE}"] if plan.judges else []),
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`harness export results|samples|submission|site`: what the store holds, as files for others."""
+"""`harness export results|samples|submission|grading|trajectories|site`: what the store holds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.cli.grading import export_forms
 from harness.cli.output import note, print_json
 from harness.core.errors import StoreError, UsageError, unknown
 from harness.store.layout import Store
 
-_WHAT = ("results", "samples", "submission", "site")
+_WHAT = ("results", "samples", "submission", "grading", "trajectories", "site")
 _FORMATS = ("csv", "json", "parquet")
 
 
@@ -27,19 +28,35 @@ def export(
         str,
         typer.Argument(
             help="results: a row a run, or with a folder as --out all tables; samples: a row an "
-            "attempt; submission RUN: one file that others can check and import; site DIR: a folder of "
-            "pages that opens from disk."
+            "attempt; submission RUN: one file that others can check and import; grading RUN: forms for "
+            "people who grade; trajectories RUN: attempts as conversations, a JSON line each; site DIR: "
+            "a folder of pages that opens from disk."
         ),
     ],
     run: Annotated[
-        str | None, typer.Argument(help="For submission: the run; for site: the folder.")
+        str | None,
+        typer.Argument(
+            help="For submission, grading, trajectories: the run; for site: the folder."
+        ),
     ] = None,
     form: Annotated[
         str | None,
         typer.Option("--format", help="csv, json or parquet [csv; a folder: parquet and json]."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File, for results also a folder; stdout by default.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File, for results and grading also a folder [stdout; for grading .].",
+        ),
+    ] = None,
+    with_model: Annotated[
+        bool, typer.Option("--with-model", help="For grading: tell graders which model it was.")
+    ] = False,
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", help="For trajectories: leave out what scored less [all]."),
     ] = None,
     submitter: Annotated[
         str, typer.Option(help="For submission: who sends it, as the file will say.")
@@ -51,7 +68,7 @@ def export(
         bool, typer.Option("--embed", help="For site: pages without a header, for frames.")
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="For submission and site: strict JSON on stdout.")
+        bool, typer.Option("--json", help="For submission, grading, site: strict JSON on stdout.")
     ] = False,
 ) -> int:
     """Write what the store holds, with every count and interval."""
@@ -61,6 +78,10 @@ def export(
         raise unknown("format", form, _FORMATS)
     if what == "submission":
         return _submission(run, form, out, submitter, store, json)
+    if what == "grading":
+        return export_forms(run, form, out, with_model, store, json)
+    if what == "trajectories":
+        return _trajectories(run, form, out, min_score, store)
     if what == "site":
         return _site(run, form, out, store, embed, json)
     if run is not None:
@@ -98,6 +119,32 @@ def _submission(
         print_json(made)
     note(f"{made.attempts} attempts and {made.scores} scores written to {made.file} "
          f"(sha256 {made.sha256[:16]}…)")  # fmt: skip
+    return 0
+
+
+def _trajectories(
+    run: str | None, form: str | None, out: Path | None, least: float | None, store: str | None
+) -> int:
+    import msgspec
+
+    from harness.exchange.trajectories import trajectories
+
+    if run is None or form not in (None, "json"):
+        raise UsageError(
+            "say which run; it is JSON lines: harness export trajectories RUN --out FILE"
+        )
+    lines = [
+        msgspec.json.encode(one) + b"\n"
+        for one in trajectories(Store.open(store, create=False), run, least)
+    ]
+    if out is None:
+        sys.stdout.buffer.writelines(lines)
+    else:
+        try:
+            out.write_bytes(b"".join(lines))
+        except OSError as error:
+            raise StoreError(f"cannot write {out}: {error.strerror}") from error
+    note(f"{len(lines)} attempts written")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`harness import submission F`: others' results in, checked."""
+"""`harness import submission|grading F`: others' results and people's grades in, checked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.grading import import_forms
 from harness.cli.output import note, print_json, print_summaries
 from harness.store.layout import Store
 
@@ -17,14 +18,9 @@ if TYPE_CHECKING:
 def register(app: typer.Typer, line: str) -> None:
     """Add the group of verbs to the application."""
     group = typer.Typer()
-    # A callback keeps the group a group while it has one verb only.
-    group.callback(help=line)(_group)
     group.command("submission")(submission)
+    group.command("grading")(grading)
     app.add_typer(group, name="import", help=line)
-
-
-def _group() -> None:
-    """Stand for the group itself."""
 
 
 def submission(
@@ -59,6 +55,26 @@ def submission(
     else:
         _print(found, file)
     return 0
+
+
+def grading(
+    files: Annotated[
+        list[Path], typer.Argument(help="Tables of `harness export grading`, filled in.")
+    ],
+    as_verdict: Annotated[
+        bool,
+        typer.Option(
+            "--as-verdict",
+            help="Let people's mean be the verdict; the judge's stays in the history.",
+        ),
+    ] = False,
+    store: Annotated[
+        str | None, typer.Option(help="The store [$HARNESS_STORE, ./results].")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")] = False,
+) -> int:
+    """Check what people gave and keep it beside the verdicts; tell how far they agree."""
+    return import_forms(files, as_verdict, store, json)
 
 
 def _print(found: Imported, file: Path) -> None:

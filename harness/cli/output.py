@@ -14,6 +14,7 @@ from harness.runner.observe import Observer
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from harness.runner.beside import Beside
     from harness.runner.summary import Metric, Summary
 
 
@@ -124,6 +125,21 @@ def print_summaries(summaries: Sequence[Summary]) -> None:
     print_table("", columns, rows, fold=["task", "model"])
 
 
+def print_beside(rows: Sequence[Beside]) -> None:
+    """Write what others have published for the same tasks beside what was measured here."""
+    if not rows:
+        return
+    cells = []
+    for row in rows:
+        others = [f"{100 * f.value:.1f} {f.who} ({f.condition})" for f in row.published]
+        here = percent(row.here) if row.here else f"– ({row.why})"
+        cells.append([row.task, row.model, row.metric, here, "\n".join(others)])
+    columns = ["task", "model", "metric", "here % [95 %]", "published by others %"]
+    print_table("Beside published figures", columns, cells, fold=["model", columns[-1]])
+    if any(not row.same_items for row in rows):
+        note("the published figures are for the benchmark's own items; here other items were asked")
+
+
 def short_id(run_id: str) -> str:
     """Give the random part of a run id, which every verb accepts for the whole."""
     return run_id.rpartition("-")[2]
@@ -137,7 +153,7 @@ def _mark(summary: Summary) -> str:
     """Say of a model that it is no contender (baselines, our own test model), or not run here."""
     marks = [
         *(["baseline"] if summary.is_baseline else []),
-        *(["test model"] if summary.model.split("?")[0] == "hf:tiny" else []),
+        *(["test model"] if summary.is_test_model else []),
         *([f"imported from {summary.submitter}"] if summary.imported else []),
         *([f"{summary.unchecked} scores unchecked"] if summary.unchecked else []),
     ]

@@ -19,7 +19,9 @@ def register(app: typer.Typer, line: str) -> None:
 
 def rescore(
     run: Annotated[str, typer.Argument(help="Run id (see `harness list runs`), or `last`.")],
-    judge: Annotated[str | None, typer.Option(help="Another judge: model SPEC.")] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option(help="Another judge: model SPEC; several: a,b.")
+    ] = None,
     store: Annotated[
         str | None, typer.Option(help="The store [$HARNESS_STORE, ./results].")
     ] = None,

@@ -11,9 +11,10 @@ import typer
 from harness.backends.base import LoadOptions, load, preview
 from harness.cli.dry_run import dry_run as plan_only
 from harness.cli.jobs import Job, grouped, make_jobs
-from harness.cli.output import ProgressBar, note, print_json, print_summaries
+from harness.cli.output import ProgressBar, note, print_beside, print_json, print_summaries
 from harness.cli.suite import KEYS, suite_jobs
 from harness.runner.adaptive_bank import task_bank
+from harness.runner.beside import Beside, beside_published
 from harness.runner.lifecycle import StoppedError, carry_out
 from harness.runner.plan import make_plan
 from harness.runner.summary import Summary
@@ -72,7 +73,9 @@ def run(
     data: Annotated[str | None, S(help="A data set, hub:ID@REV or hub:DIR.")] = None,
     store: Annotated[str | None, S(help="Where results go [$HARNESS_STORE, ./results].")] = None,
     fresh: Annotated[bool, S("--fresh", help="Call anew where the store has the answer.")] = False,
-    judge: Annotated[str | None, S(help="Model SPEC for tasks that a model judges.")] = None,
+    judge: Annotated[
+        list[str] | None, S(help="Model SPEC for tasks that a model judges; several: a,b.")
+    ] = None,
     max_cost: Annotated[float | None, S(help="Stop at so many US dollars.")] = None,
     max_time: Annotated[float | None, S(help="Stop after so many seconds.")] = None,
     max_total_tokens: Annotated[int | None, S(help="Stop at so many tokens, in and out.")] = None,
@@ -125,6 +128,7 @@ def _run_all(groups: Groups, json: bool) -> int:
     Models are loaded one after the other, so that two large ones never lie in memory together.
     """
     summaries: list[Summary] = []
+    beside: list[Beside] = []
     code = 0
     try:
         for (spec, options), jobs in groups.items():
@@ -144,10 +148,12 @@ def _run_all(groups: Groups, json: bool) -> int:
                         continue
                     # No name for the plan here: it is let go in there, before the summary is made.
                     summaries.append(carry_out(plans.pop(0), store, ProgressBar(), job.meter))
+                    upstream = bool(job.config.data_root or job.config.data)
+                    beside += beside_published(summaries[-1], same_items=upstream)
     except StoppedError as stop:
         note(f"harness: stopped; what is done is kept. Go on with: {stop.resume}")
         return 1
-    _report(summaries, json)
+    _report(summaries, beside, json)
     return code if all(s.status == "done" for s in summaries) else 1
 
 
@@ -162,11 +168,12 @@ def _all_at_a_limit(jobs: list[Job]) -> bool:
     return True
 
 
-def _report(summaries: list[Summary], json: bool) -> None:
+def _report(summaries: list[Summary], beside: list[Beside], json: bool) -> None:
     if json:
-        print_json({"schema": 1, "runs": summaries})
+        print_json({"schema": 1, "runs": summaries, "published": beside})
         return
     print_summaries(summaries)
+    print_beside(beside)
     for summary in summaries:
         share = summary.counts["truncated"] / max(summary.n_planned, 1)
         if share > 0.01:

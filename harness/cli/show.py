@@ -90,6 +90,8 @@ def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -
 
 
 def _show_run(name: str, store: str | None, json: bool) -> None:
+    from harness.cli.grading import print_agreement
+    from harness.exchange.grading_agreement import agreement
     from harness.runner.summary import summarise
     from harness.store.ingest import refresh
     from harness.store.journal import started
@@ -101,8 +103,9 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     summary = summarise(opened, run_id)
     record = msgspec.to_builtins(started(opened, run_id))
     record["items"] = [item["item_id"] for item in record["items"]]
+    graded = agreement(opened, run_id)
     if json:
-        print_json({"summary": summary, "started": record})
+        print_json({"summary": summary, "started": record, "agreement": graded})
         return
     print_summaries([summary])
     rows = [
@@ -115,6 +118,8 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     if (r := summary.repeats) and r.se is not None:
         parts = f"± {r.se_items:.4f} from items, ± {r.se_repeats:.4f} from repeats"
         print(f"standard error {r.se:.4f}: {parts} ({r.n_min} to {r.n_max} an item)\n")
+    if graded is not None:
+        print_agreement(graded, whole=True)
     _print_provenance(record)
 
 

@@ -18,6 +18,7 @@ from harness.core.hub import parse_data
 from harness.core.resources import expanded
 from harness.core.spec import Spec, parse_spec
 from harness.runner.config import RunConfig, is_bank_file, make_config
+from harness.runner.judging import split_judges
 from harness.runner.limits import Limits, Meter
 
 KEYS = frozenset(RunConfig.__struct_fields__) - {"args"} | {"arg", "store"}
@@ -91,10 +92,18 @@ def _anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("model", "judge"):
         value = table.get(key)
         if isinstance(value, str):
-            anchored[key] = _anchored_spec(value, folder)
+            anchored[key] = _anchored_specs(key, value, folder)
         elif isinstance(value, list):
-            anchored[key] = [_anchored_spec(v, folder) if isinstance(v, str) else v for v in value]
+            anchored[key] = [
+                _anchored_specs(key, v, folder) if isinstance(v, str) else v for v in value
+            ]
     return anchored
+
+
+def _anchored_specs(key: str, text: str, folder: Path) -> str:
+    """Anchor a model, or each of the judges that one text names."""
+    specs = split_judges(text) if key == "judge" else [text]
+    return ",".join(_anchored_spec(spec, folder) for spec in specs)
 
 
 def _anchored_spec(text: str, folder: Path) -> str:

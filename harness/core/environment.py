@@ -75,7 +75,8 @@ class Environment(Protocol):
     always the same one; `kill` comes from any thread.
 
     An environment may also have ``finish(submitted: str | None) -> str | None``: asked once at the
-    end, it gives the text to be scored, such as a file that the model was to write.
+    end, it gives the text to be scored, such as a file that the model was to write. And it may have
+    ``facts``, a mapping: what it counted, JSON-ready, for the attempt's summary.
     """
 
     @property

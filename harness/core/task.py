@@ -96,8 +96,14 @@ class Task(Struct, frozen=True, kw_only=True):
     toolset : dict
         What a tool's output depends on beside the arguments: version of the tools, limits, library
         versions. JSON-ready; part of the key of every attempt that uses the environment.
+    withholds : str
+        What `--no-data` leaves out of the environment, where it is not the prompt that changes: "the
+        data files". Empty: the prompt changes.
     args : tuple of str
         Names of the `--arg` switches it reads; any other is refused.
+    scorer_args : tuple of str
+        Those of them that change nothing but how answers are judged: no part of an attempt's key, so
+        that stored answers are judged by another value and no model is asked again.
     data_sets : bool
         It reads its rows from `request.data` where that is given; else `--data` is refused.
     human_minutes : mapping of str to float
@@ -125,7 +131,9 @@ class Task(Struct, frozen=True, kw_only=True):
     shots: Sequence[Sample] | None = None
     environment: EnvironmentFactory | None = None
     toolset: dict[str, Any] = msgspec.field(default_factory=dict)
+    withholds: str = ""
     args: tuple[str, ...] = ()
+    scorer_args: tuple[str, ...] = ()
     data_sets: bool = False
     human_minutes: Mapping[str, float] = msgspec.field(default_factory=dict)
     human_time_source: str = ""

@@ -313,6 +313,9 @@ class Output(Struct, kw_only=True):
         Wall seconds of the call that brought it (a batch's time is shared evenly).
     work : Work or None
         What a solver that runs tools did; scorers do not see it.
+    epoch : int
+        The repeat that it answers, from 0, as its environment was told; for scorers of items that
+        are drawn anew for each repeat.
     """
 
     text: str
@@ -331,6 +334,7 @@ class Output(Struct, kw_only=True):
     error_kind: ErrorKind | None = None
     latency_s: float | None = None
     work: Work | None = None
+    epoch: int = 0
 
     def as_message(self) -> Message:
         """Give the assistant's turn that a conversation goes on from.

@@ -68,7 +68,7 @@ def recompute(plan: Plan, history: History, reasons: Reasons) -> Recomputed:
             continue
         why = cannot or _cannot_this(plan, record, stored)
         if why is None:
-            score = judge(plan.scorer, plan.samples[planned.index], output_of(record))
+            score = judge(plan.scorer, plan.samples[planned.index], output_of(record, plan))
             if score.reason == SCORER_FAULT:
                 why = "the scorer falls over here"
             elif unlike := _unlike(stored, score):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from harness.core.errors import UsageError
 from harness.runner import audit_answers as answers
 from harness.runner import audit_items as items
-from harness.runner.audit_store import Stored, no_data_scores, solved
+from harness.runner.audit_store import Stored, no_data_scores, shortcuts, solved
 from harness.runner.audit_subject import Check, Subject, Verdict
 from harness.runner.config import make_config
 from harness.store.layout import Store
@@ -40,7 +40,7 @@ CHECKS: tuple[Callable[[Subject], Check], ...] = (
     items.leaks,
     items.fewshot,
 )
-_OF_STORE = (no_data_scores, solved)
+_OF_STORE = (no_data_scores, shortcuts, solved)
 
 
 class Audit(Struct, frozen=True):

@@ -63,8 +63,12 @@ def gold(subject: Subject) -> Check:
 
 
 def gold_path(subject: Subject) -> Check:
-    """`mock:gold` through plan, solver, scorer and store; all items where gold has several turns."""
-    limit = _A_FEW if subject.one_turn else None
+    """`mock:gold` through plan, solver, scorer and store.
+
+    All items where gold has several turns: nothing else scores it. Of a task with tools a few, since
+    each takes a box and the time of its programs.
+    """
+    limit = _A_FEW if subject.one_turn or subject.task.environment is not None else None
     config = msgspec.structs.replace(subject.config, model="mock:gold", limit=limit)
     solvers = [subject.task.solver]
     if subject.task.continuations is not None and "choose" not in solvers:
@@ -83,7 +87,9 @@ def gold_path(subject: Subject) -> Check:
             why = f"mock:gold through solver {solver} scores {shown} instead of {wanted:.4g}"
             why += f" on {some(s.item_id for s in samples)}"
             return Check(name="gold_path", verdict="fail", value=value, why=why)
-    why = f"mock:gold through solver {' and '.join(solvers)} scores right on {len(samples)} items"
+    whole = len(subject.samples)
+    shown = f"{len(samples)} of {whole} items" if len(samples) < whole else f"{whole} items"
+    why = f"mock:gold through solver {' and '.join(solvers)} scores right on {shown}"
     return Check(name="gold_path", verdict="ok", value=wanted, why=why)
 
 

@@ -97,9 +97,8 @@ def known_faults(subject: Subject) -> Check:
     listed = subject.task.info.get("known_faults", {})
     found = [s.item_id for s in subject.samples if s.item_id in listed]
     n = len(subject.samples)
-    why = f"known to be wrong and scored as they stand are {share(len(found), n)}: {some(found)}"
-    if found:
-        why += f"; {found[0]}: {listed[found[0]]}"
+    why = f"the task lists as faulty {share(len(found), n)}: {some(found)}"
+    why += "".join(f"; {item}: {listed[item]}" for item in found)
     return Check(
         name="known_faults",
         verdict="warn" if found else "ok",
@@ -202,6 +201,9 @@ def no_data(subject: Subject) -> Check:
     bare = rendered(subject.bare, samples)
     n = len(samples)
     changed = sum(a != b for a, b in zip(subject.prompts, bare, strict=True))
+    if not changed and subject.task.withholds:
+        why = f"--no-data keeps every prompt and withholds {subject.task.withholds}"
+        return Check(name="no_data", verdict="ok", value=None, why=why)
     if not changed:
         why = "--no-data changes no prompt: an ablation would measure nothing"
         return Check(name="no_data", verdict="warn", value=0.0, why=why)

@@ -104,7 +104,8 @@ def no_data_scores(subject: Subject, stored: Stored) -> Check:
         values = stored.bare[model]
         bare, full = mean(values.values()), mean(stored.full[model].values())
         best = max(best, bare)
-        shown.append(f"{model} {100 * bare:.1f} % (with the data {100 * full:.1f} %)")
+        lost = f", {100 * (1 - bare / full):.1f} % of it lost" if full else ""
+        shown.append(f"{model} {100 * bare:.1f} % (with the data {100 * full:.1f} %{lost})")
         # Partial credit counts as its sum, rounded down.
         odds = tail(int(sum(values.values()) + 1e-9), len(values), chance) * len(both)
         if odds < LEVEL:
@@ -114,6 +115,40 @@ def no_data_scores(subject: Subject, stored: Stored) -> Check:
         why += f"; above {100 * chance:.1f} %, which guessing explains: {some(above)}"
     verdict: Verdict = "warn" if above else "ok"
     return Check(name="no_data_scores", verdict=verdict, value=best, why=why)
+
+
+def shortcuts(subject: Subject, stored: Stored) -> Check:
+    """Items that most models solve without the data: their text gives them away.
+
+    An item is named when at least three models, and three of five, solve it without the data.
+    """
+    if len(stored.bare) < MODELS:
+        why = (
+            f"skipped: the store holds --no-data runs of {len(stored.bare)} models, {MODELS} needed"
+        )
+        return Check(name="shortcuts", verdict="ok", value=None, why=why)
+    answers: dict[str, list[bool]] = defaultdict(list)
+    for values in stored.bare.values():
+        for item, value in values.items():
+            answers[item].append(value >= 0.5)
+    tried = {item: right for item, right in answers.items() if len(right) >= MODELS}
+    if not tried:
+        why = f"skipped: no item was answered without the data by {MODELS} models"
+        return Check(name="shortcuts", verdict="ok", value=None, why=why)
+    given_away = [item for item, right in tried.items() if sum(right) >= _most(len(right))]
+    lucky = mean(tail(_most(len(right)), len(right), _chance(subject)) for right in tried.values())
+    surprising = tail(len(given_away), len(tried), lucky) < LEVEL
+    why = (
+        f"of {len(stored.bare)} models most solve without the data {_named(given_away, len(tried))}"
+    )
+    why += f"; guessing explains {100 * lucky:.1f} %"
+    verdict: Verdict = "warn" if given_away and surprising else "ok"
+    return Check(name="shortcuts", verdict=verdict, value=len(given_away) / len(tried), why=why)
+
+
+def _most(n: int) -> int:
+    """Three of five, and never fewer than three."""
+    return max(MODELS, -(-3 * n // 5))
 
 
 def _chance(subject: Subject) -> float:

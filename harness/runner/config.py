@@ -16,6 +16,7 @@ from harness.core.hub import parse_data
 from harness.core.resources import expanded
 from harness.core.status import ERROR_POLICIES
 from harness.core.task import TaskRequest
+from harness.runner.judging import join_judges
 from harness.runner.limits import Limits
 
 OnLong = Literal["error", "skip", "truncate"]
@@ -71,7 +72,7 @@ class RunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fresh : bool
         Call the model even where the store has the answer.
     judge : str or None
-        Model SPEC for scorers that ask one; no answer depends on it.
+        Model SPEC for scorers that ask one, several comma-separated; no answer depends on it.
     max_cost, max_time, max_total_tokens
         When to stop (see `harness.runner.limits.Limits`); no answer depends on them.
     adaptive : bool
@@ -170,6 +171,9 @@ def make_config(**options: Any) -> RunConfig:
         options["data_root"] = str(expanded(root).absolute())
     if isinstance(options.get("data"), str):
         options["data"] = str(parse_data(options["data"]))
+    judge = options.get("judge")
+    if isinstance(judge, list | tuple) and all(isinstance(one, str) for one in judge):
+        options["judge"] = join_judges(judge)
     bank = options.get("bank")
     if isinstance(bank, str) and is_bank_file(bank):
         options["bank"] = str(expanded(bank).absolute())

@@ -85,9 +85,9 @@ class Executor:
         self.counted: dict[int, float | None] | None = None
         self._faults_in_a_row = 0
         self._draws = Draws(plan, journal)
-        n_judges: int = plan.judge.max_connections if plan.judge else 1
-        self._n_judges = n_judges
-        self._scoring = self._judges()
+        n_verdicts: int = plan.judges.max_connections if plan.judges else 1
+        self._n_verdicts = n_verdicts
+        self._scoring = self._verdicts()
 
     def run(self, todo: Iterable[Todo]) -> None:
         """Make the attempts in plan order, as many at once as the backend likes.
@@ -117,11 +117,11 @@ class Executor:
         finally:
             if self._scoring is not None:
                 self._scoring.stop()
-                self._scoring = self._judges()  # an adaptive run comes again
+                self._scoring = self._verdicts()  # an adaptive run comes again
             self._keep_observed()
 
-    def _judges(self) -> Calls[_ToScore, tuple[Score, list[Call]]] | None:
-        return Calls(self._verdict, self._n_judges) if self._n_judges > 1 else None
+    def _verdicts(self) -> Calls[_ToScore, tuple[Score, list[Call]]] | None:
+        return Calls(self._verdict, self._n_verdicts) if self._n_verdicts > 1 else None
 
     def _run_in_batches(self, waiting: deque[Todo]) -> None:
         active: list[Active] = []
@@ -274,7 +274,7 @@ class Executor:
 
     def _may_not_judge(self) -> bool:
         """Tell whether a limit forbids to judge what is there already; `resume` judges it later."""
-        reached = self.meter.reached() if self.plan.judge else None
+        reached = self.meter.reached() if self.plan.judges else None
         if reached:
             self.stopped_by = reached
             self.n_not_started += 1
@@ -380,8 +380,8 @@ class Executor:
 
     def _verdict(self, one: _ToScore) -> tuple[Score, list[Call]]:
         sample = self.plan.samples[one.planned.index]
-        score = judge(self.plan.scorer, sample, output_of(one.record))
-        return score, self.plan.judge.take_calls() if self.plan.judge else []
+        score = judge(self.plan.scorer, sample, output_of(one.record, self.plan))
+        return score, self.plan.judges.take_calls() if self.plan.judges else []
 
     def _take_scored(self, *, block: bool = True) -> None:
         """Keep the verdicts that have come, waiting for one at least unless told not to."""

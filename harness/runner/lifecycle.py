@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -85,8 +85,8 @@ def carry_out(
     observer = observer or Observer()
     run_id = new_run_id()
     bank = task_bank(plan, store) if plan.config.adaptive else None
-    if plan.judge:
-        plan.judge.open()
+    if plan.judges:
+        plan.judges.open()
     earlier = {} if plan.config.fresh else _earlier_answers(plan, store)
     with Journal(store.journal(run_id), run_id) as journal:
         journal.append(run_started(plan, run_id))
@@ -133,8 +133,8 @@ def resume(
         plan = make_plan(config, backend)
         before.check_items(plan)
         before.check_keys(plan)
-        if plan.judge:
-            plan.judge.open()
+        if plan.judges:
+            plan.judges.open()
         with Journal(path, run_id) as journal:
             # Read again under the run's lock: another process may have gone on with it meanwhile.
             done = History(read_records(path), run_id)
@@ -193,7 +193,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
             **({"human_time_source": task.human_time_source} if task.human_minutes else {}),
             "metric": task.metric,
             "generation": msgspec.to_builtins(plan.generation),
-            "judge": msgspec.to_builtins(plan.judge.identity) if plan.judge else None,
+            "judge": _judges_of(plan),
             **({"toolset": task.toolset} if plan.works_locally else {}),
             **hashes,
         },
@@ -211,6 +211,12 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
         epochs=plan.draws,
         n_planned=plan.n_planned,
     )
+
+
+def _judges_of(plan: Plan) -> Any:
+    """Give the identity of the judge, a list of them where there are several."""
+    found = msgspec.to_builtins(plan.judges.identities) if plan.judges else [None]
+    return found[0] if len(found) == 1 else found
 
 
 def _earlier_answers(plan: Plan, store: Store) -> dict[str, StoredAnswer]:
@@ -312,8 +318,8 @@ def _drive(executor: Executor, store: Store, work: _Work) -> None:
     finally:
         gc.unfreeze()
         observer.ended()
-        if plan.judge:
-            plan.judge.close()
+        if plan.judges:
+            plan.judges.close()
     ingester.halt()
     if executor.stopped_by:
         made = f"{plan.n_planned - executor.n_not_started} of {plan.n_planned} attempts are there"

@@ -19,7 +19,7 @@ from harness.core.spec import parse_spec
 from harness.core.task import Scorer, Task, build, make_task
 from harness.core.types import ChoiceRequest, Generation, Message, Oracle, Sample
 from harness.runner.config import RunConfig
-from harness.runner.judging import Judge, build_scorer, wants_judge
+from harness.runner.judging import Judges, build_scorer, wants_judge
 from harness.runner.prompt import Prompt, Shots
 from harness.solvers.base import Item, Solver, Strategy
 
@@ -48,8 +48,8 @@ class Plan:
         self.solver: Solver = build("solvers", str(self.solver_spec))
         self.scorer_spec = parse_spec(task.scorer)
         self.scorer_entry: Entry = find("scorers", self.scorer_spec.name)
-        self.judge = Judge(config.judge) if config.judge and wants_judge(task.scorer) else None
-        self.scorer: Scorer = build_scorer(task.scorer, self.judge)
+        self.judges = Judges(config.judge) if config.judge and wants_judge(task.scorer) else None
+        self.scorer: Scorer = build_scorer(task.scorer, self.judges.each if self.judges else ())
         self.strategy: Strategy = build("strategies", config.strategy)
         self.works_locally: bool = getattr(self.solver, "works_locally", False)
         for capability in self.solver.needs:
@@ -71,7 +71,7 @@ class Plan:
         self.generation, self.notes = _generation(config, task, backend)
         if "generate" not in self.solver.needs:
             self.notes = []  # nothing is generated, so nothing is limited
-        if config.judge and self.judge is None:
+        if config.judge and self.judges is None:
             self.notes.append(f"{task.name}: no judge is asked here, so --judge changes nothing")
         self.draws = config.epochs * self.strategy.n
         prompt = Prompt(task)
@@ -100,8 +100,11 @@ class Plan:
         keys = AttemptKeys(self.key_parts())
         extras = [self._extra(sample) for sample in self.samples]
         for epoch in range(self.draws):
+            # An environment is made for a repeat, and which one a draw belongs to is the strategy's.
+            repeat = [self.repeat_of(epoch)] if self._with_tools else []
             for index, sample in enumerate(self.samples):
-                key = keys.key(sample.item_id, epoch, self.messages[index], extras[index])
+                extra = [*extras[index], *repeat]
+                key = keys.key(sample.item_id, epoch, self.messages[index], extra)
                 yield Planned(index, epoch, key)
 
     def key_parts(self) -> dict[str, object]:
@@ -114,7 +117,7 @@ class Plan:
             "generation": self.generation,
             "seed": self.config.seed,
             "no_data": self.config.no_data,
-            "args": self.config.args,
+            "args": {k: v for k, v in self.config.args.items() if k not in self.task.scorer_args},
             "on_long": self.config.on_long,
         }
         if self.works_locally:
@@ -126,17 +129,20 @@ class Plan:
             }
         return parts
 
-    def _extra(self, sample: Sample) -> object:
+    @property
+    def _with_tools(self) -> bool:
+        return self.works_locally and self.task.environment is not None
+
+    def _extra(self, sample: Sample) -> list[object]:
         """What an answer depends on beside the prompt: whatever else of the item a solver sees.
 
         For a baseline that is the reference too.
         """
         gold = self.task.gold_turns
         oracle = [list(gold(sample)), sample.correct] if self.backend.is_baseline else None
-        seen = [sample.input, sample.choices, self._continuations(sample), oracle]
+        seen: list[object] = [sample.input, sample.choices, self._continuations(sample), oracle]
         # The environment is made of the whole item.
-        with_tools = self.works_locally and self.task.environment is not None
-        return [*seen, sample_hash(sample)] if with_tools else seen
+        return [*seen, sample_hash(sample)] if self._with_tools else seen
 
     def _continuations(self, sample: Sample) -> tuple[str, ...]:
         if "loglikelihood" not in self.solver.needs or self.task.continuations is None:
@@ -169,9 +175,13 @@ class Plan:
         request = EnvironmentRequest(
             level=self.config.sandbox,
             seed=self.config.seed,
-            epoch=planned.epoch // self.strategy.n,
+            epoch=self.repeat_of(planned.epoch),
         )
         return functools.partial(make, sample, request)
+
+    def repeat_of(self, epoch: int) -> int:
+        """Give the repeat, from 0, that a draw belongs to: a strategy's draws share theirs."""
+        return epoch // self.strategy.n
 
     @property
     def n_planned(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.runner.adaptive import reopen_adaptive
 from harness.runner.config import RunConfig
 from harness.runner.execute import Executor
 from harness.runner.history import History
+from harness.runner.judging import join_judges
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan
 from harness.runner.summary import Metric, Summary, headline_of, summarise
@@ -90,7 +92,10 @@ class _Stored:
 
 
 def rescore(
-    store: Store, name: str, judge: str | None = None, observer: Observer | None = None
+    store: Store,
+    name: str,
+    judge: str | Sequence[str] | None = None,
+    observer: Observer | None = None,
 ) -> Rescored:
     """Judge the outputs of a run again, with the scorer as it is now.
 
@@ -99,8 +104,8 @@ def rescore(
     store : Store
     name : str
         The run (see `harness.store.layout.find_run`).
-    judge : str, optional
-        Model SPEC of another judge than the run had.
+    judge : str or sequence of str, optional
+        Model SPECs of other judges than the run had.
     observer : Observer, optional
 
     Raises
@@ -112,10 +117,11 @@ def rescore(
     run_id = find_run(store, name)
     path = store.journal(run_id)
     config = msgspec.convert(History(read_records(path), run_id).started.config, RunConfig)
-    if judge is not None:
-        config = msgspec.structs.replace(config, judge=judge)
+    asked = join_judges([judge] if isinstance(judge, str) else judge or ())
+    if asked is not None:
+        config = msgspec.structs.replace(config, judge=asked)
     plan = make_plan(config, _Stored())
-    if judge is not None and plan.judge is None:
+    if asked is not None and plan.judges is None:
         raise UsageError(f"{plan.task.name}: its scorer {plan.task.scorer!r} asks no judge")
     with Journal(path, run_id) as journal:
         # Read under the run's lock: nobody else writes to it meanwhile.
@@ -124,8 +130,8 @@ def rescore(
         sync(store, wait=True)
         metric, headline = headline_of(summarise(store, run_id))
         before = _judged(history, plan, metric, headline)
-        if plan.judge:
-            plan.judge.open()
+        if plan.judges:
+            plan.judges.open()
         n_rescored = _judge_again(plan, journal, history, observer)
         if config.adaptive:
             _estimate_again(plan, journal, path)
@@ -169,8 +175,8 @@ def _judge_again(plan: Plan, journal: Journal, history: History, observer: Obser
             journal.append(_finished(executor, plan, history))
     finally:
         observer.ended()
-        if plan.judge:
-            plan.judge.close()
+        if plan.judges:
+            plan.judges.close()
     if executor.stopped_by:
         observer.note(f"{executor.stopped_by}; {executor.n_not_started} outputs keep their verdict")
     return len(again) - executor.n_not_started
@@ -204,7 +210,7 @@ def _scorer_facts(plan: Plan, n: int) -> dict[str, object]:
     return {
         "scorer": str(plan.scorer_spec),
         "version": plan.scorer_entry.version,
-        "judge": plan.judge.identity.variant_id if plan.judge else None,
+        "judge": plan.judges.variant_id if plan.judges else None,
         "outputs": n,
     }
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from harness.core.errors import HarnessError
 from harness.runner.adaptive_outcome import METHOD, Outcome
 from harness.runner.repeats import Repeats, repeats_of
-from harness.stats.intervals import Estimate, estimate, wilson
+from harness.stats.intervals import Estimate, estimate, ratio, wilson
 from harness.store import queries
 from harness.store.layout import Store
 from harness.store.publish import snapshot
@@ -44,7 +44,8 @@ class Summary(Struct, kw_only=True):
     cached : int
         Attempts answered by earlier runs.
     metrics : dict
-        The headline first; with repeats and scores of 0 and 1, ``pass@k`` for every k from 2 on.
+        The headline first; with repeats and scores of 0 and 1, ``pass@k`` for every k from 2 on;
+        where a scorer says ``points_possible``, the ``scoring_rate``.
     seconds : float or None
         Wall time.
     store : str
@@ -87,6 +88,11 @@ class Summary(Struct, kw_only=True):
     adaptive: Outcome | None = None
     repeats: Repeats | None = None
 
+    @property
+    def is_test_model(self) -> bool:
+        """Whether it is our own test model, which is no contender."""
+        return self.model.split("?")[0] == "hf:tiny"
+
 
 def summarise(store: Store, run_id: str) -> Summary:
     """Read one run's summary from the published store."""
@@ -122,6 +128,8 @@ def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals)
         result = _estimate(con, run_id, name, totals.totals.get(name))
         metrics[name] = Metric(result.value, result.lo, result.hi, result.method)
         notes.extend(n for n in result.notes if n not in notes)
+    if "points_possible" in metrics:
+        metrics = _with_scoring_rate(con, run_id, metrics, notes)
     repeats = None
     if row.epochs > 1 and metrics:
         repeats, pass_at_k = repeats_of(con, run_id, next(iter(metrics)))
@@ -175,6 +183,28 @@ def _estimate(con: Any, run_id: str, metric: str, total: queries.Total | None) -
         return wilson(round(total.total), total.n_items)
     values = queries.item_values(con, run_id, metric)
     return estimate([mean for _, _, mean, _ in values], [cluster for _, cluster, _, _ in values])
+
+
+def _with_scoring_rate(
+    con: Any, run_id: str, metrics: dict[str, Metric], notes: list[str]
+) -> dict[str, Metric]:
+    """Put points won over points possible behind the headline, in place of the points themselves.
+
+    An item's share is its headline, so that unreadable and refused answers win nothing.
+    """
+    headline, *others = metrics
+    shares = queries.item_values(con, run_id, headline)
+    worth = queries.points_possible(con, run_id)
+    rate = Metric(None, None, None, "ratio-t")
+    if unknown := [item for item, *_ in shares if item not in worth]:
+        notes.append(f"no scoring_rate: what {len(unknown)} items are worth is not known")
+    else:
+        wholes = [worth[item] for item, *_ in shares]
+        parts = [share * worth[item] for item, _, share, _ in shares]
+        found = ratio(parts, wholes, [cluster for _, cluster, *_ in shares])
+        rate = Metric(found.value, found.lo, found.hi, found.method)
+    kept = {name: metrics[name] for name in others if name not in ("points", "points_possible")}
+    return {headline: metrics[headline], "scoring_rate": rate, **kept}
 
 
 def _status(counts: dict[str, int], *, finished: bool) -> Literal["done", "partial", "failed"]:

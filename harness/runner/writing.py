@@ -79,13 +79,14 @@ def sample_record(
     )
 
 
-def output_of(record: SampleRecord) -> Output:
-    """Make the output again that a stored record holds, for scoring without a call."""
+def output_of(record: SampleRecord, plan: Plan) -> Output:
+    """Make the output again that a stored record of a plan holds, for scoring without a call."""
     return Output(
         text=record.output,
         finish_reason=record.finish_reason or "stop",
         reasoning=record.reasoning,
         choice_logprobs=record.choice_logprobs,
+        epoch=plan.repeat_of(record.epoch),
     )
 
 
@@ -110,7 +111,7 @@ def score_record(
         answer=score.answer,
         explanation=score.explanation,
         reason=score.reason,
-        judge_variant=plan.judge.identity.variant_id if plan.judge else None,
+        judge_variant=plan.judges.variant_id if plan.judges else None,
         metrics=dict(score.metrics),
         replaces=replaces,
     )

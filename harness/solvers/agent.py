@@ -36,7 +36,7 @@ from harness.solvers.grammar import (
     told,
     written_call,
 )
-from harness.solvers.tools import SUBMIT, checked, cut_middle, gold_call
+from harness.solvers.tools import ENDING, checked, cut_middle, gold_call
 
 EndedBy = Literal[
     "submit", "max_turns", "tokens", "wall", "context", "model", "tool", "harness", "unavailable"
@@ -216,10 +216,10 @@ class _Talk:
         elif number >= MOST_CALLS:
             result = ToolResult(text=f"Not run: at most {MOST_CALLS} calls a reply.",
                                 status="denied", reason="too_many_calls")  # fmt: skip
-        elif not run and call.name != SUBMIT:
+        elif not run and call.name not in ENDING:
             result = ToolResult(text="Not run: this was the last reply.", status="denied",
                                 reason="last_reply")  # fmt: skip
-        elif self.wall_left <= 0 and call.name != SUBMIT:
+        elif self.wall_left <= 0 and call.name not in ENDING:
             result = ToolResult(text="No time is left for tools.", status="timeout", reason="wall")
         else:
             result = self.environment.call(made, max(self.wall_left, _LEAST_S))
@@ -283,6 +283,7 @@ class _Talk:
         wall = round(self.agent.wall_s - self.wall_left, 4)
         n_calls = sum(step.kind == "tool_call" for step in self.work.steps)
         self.work.summary |= {"turns": turns, "calls": n_calls, "tools_wall_s": wall}
+        self.work.summary |= getattr(self.environment, "facts", {})
         return msgspec.structs.replace(
             ended,
             text=text or "",
@@ -321,13 +322,13 @@ def _with_gold_written(item: Item, tools: tuple[Tool, ...], protocol: Protocol) 
     oracle = item.oracle
     if oracle is None:
         return item
-    submit = next((tool for tool in tools if tool.name == SUBMIT), None)
+    submit = next((tool for tool in tools if tool.name in ENDING), None)
     guess = oracle.guess
 
     def submitted(turn: str | Message) -> str | Message:
         if submit is None or isinstance(turn, Message):
             return written_call(turn, tools, protocol)
-        message = gold_call(SUBMIT, **{body_of(submit) or "answer": turn})
+        message = gold_call(submit.name, **{body_of(submit) or "answer": turn})
         return written_call(message, tools, protocol)
 
     written = Oracle(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from harness.sandbox.worker import Reply, Worker
 
 SUBMIT = "submit"
+ENDING = (SUBMIT, "answer")
+"""Names of tools that may end the work: taken even when the time is used up, or in a last reply."""
 
 
 def _tool(name: str, description: str, **parameters: str) -> Tool:
@@ -156,6 +158,13 @@ class Workbench:
             scope = {"command": given["command"], "wall": max(wall - _MARGIN_S, wall / 2)}
             return self._run(_in_scope(_SHELL, scope), wall_s, line=True)
         return self._run(given["code"], wall_s)
+
+    def collect(self, names: Sequence[str]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Read files of the working folder; see `harness.sandbox.Box.collect`."""
+        worker = self._worker
+        if worker is None:  # no call was made yet, or the box is gone with its files
+            return {}, dict.fromkeys(names, "missing")
+        return worker.collect(names)
 
     def kill(self) -> None:
         """End the box at once, from any thread."""

@@ -1,9 +1,12 @@
-"""Agreement between raters, such as a judge model and people: Cohen's kappa, Krippendorff's alpha."""
+"""Agreement between raters, such as a judge model and people.
+
+Cohen's kappa and Krippendorff's alpha; Pearson's and Spearman's correlation.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,6 +22,7 @@ from harness.stats.intervals import FEW_CLUSTERS, Estimate
 
 Weights = Literal["none", "linear", "quadratic"]
 Scale = Literal["nominal", "ordinal", "interval"]
+Correlation = Literal["pearson", "spearman"]
 
 
 def cohen_kappa(
@@ -101,22 +105,116 @@ def kappa_estimate(
     ValueError
         As for `cohen_kappa`, and for draws below 1.
     """
-    check_level(level)
-    if draws < 1:
-        raise ValueError(f"draws = {draws}: a bootstrap needs at least one")
     labels, n_labels = _labels(a, b, categories)
     groups = cluster_codes(clusters, len(labels))
     g = int(groups.max(initial=-1)) + 1
+
+    def drawn(times: Floats) -> Floats:
+        tables = np.zeros((g, n_labels**2))
+        np.add.at(tables, (groups, labels), 1)
+        return _kappas(times @ tables, _distances(n_labels, weights))
+
     value = cohen_kappa(a, b, weights, categories)
+    return _bootstrapped(value, len(labels), g, level, draws, seed, drawn)
+
+
+def correlation(a: Sequence[float], b: Sequence[float], kind: Correlation) -> float | None:
+    """Correlation of two raters' numbers, as ``scipy.stats`` gives it too.
+
+    Parameters
+    ----------
+    a, b : sequence of float, shape (n,)
+        What each rater gave to each item.
+    kind : {"pearson", "spearman"}
+        Of the numbers, or of their ranks (ties share the mean rank).
+
+    Returns
+    -------
+    float or None
+        -1 to 1. None when it is not defined: fewer than 2 items, or equal numbers of one rater.
+
+    Raises
+    ------
+    ValueError
+        For sequences of unequal length, a number that is not finite, or an unknown kind.
+
+    Examples
+    --------
+    >>> round(correlation([1, 2, 3, 4], [1, 4, 9, 16], "pearson"), 6)
+    0.984374
+    >>> correlation([1, 2, 3, 4], [1, 4, 9, 16], "spearman")
+    1.0
+    """
+    x, y = _numbers(a, b, kind)
+    return _correlated(x, y)
+
+
+def correlation_estimate(
+    a: Sequence[float],
+    b: Sequence[float],
+    kind: Correlation,
+    clusters: Clusters | None = None,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """Correlation with a percentile bootstrap interval over clusters (items).
+
+    Parameters
+    ----------
+    a, b, kind
+        As for `correlation`. Ranks are taken anew in each draw.
+    clusters : sequence, optional
+        What is drawn with replacement; None stands for a pair by itself.
+    level : float
+        Coverage.
+    draws, seed : int
+        Of the bootstrap. Draws in which the correlation is not defined are left out.
+
+    Returns
+    -------
+    Estimate
+        Method ``bootstrap``; without an interval for fewer than 2 clusters, or where the
+        correlation itself is not defined.
+
+    Raises
+    ------
+    ValueError
+        As for `correlation`, and for draws below 1.
+    """
+    x, y = _numbers(a, b, kind)
+    groups = cluster_codes(clusters, len(a))
+    g = int(groups.max(initial=-1)) + 1
+
+    def drawn(times: Floats) -> Floats:
+        weights = times[:, groups]
+        if kind == "spearman":
+            return _weighted_correlations(_ranks(weights, x), _ranks(weights, y), weights)
+        return _weighted_correlations(x[None, :], y[None, :], weights)
+
+    return _bootstrapped(_correlated(x, y), len(a), g, level, draws, seed, drawn)
+
+
+def _bootstrapped(
+    value: float | None,
+    n: int,
+    g: int,
+    level: float,
+    draws: int,
+    seed: int,
+    drawn: Callable[[Floats], Floats],
+) -> Estimate:
+    """Join a value with the percentiles of its draws, each of them how often a cluster is in it."""
+    check_level(level)
+    if draws < 1:
+        raise ValueError(f"draws = {draws}: a bootstrap needs at least one")
     se = lo = hi = None
     notes = ["few clusters"] if 2 <= g < FEW_CLUSTERS else []
     if value is None or g < 2:
         notes.append("one cluster" if g == 1 else "no items" if g == 0 else "boundary")
     else:
-        tables = np.zeros((g, n_labels**2))
-        np.add.at(tables, (groups, labels), 1)
         times = np.random.default_rng(seed).multinomial(g, np.full(g, 1 / g), size=draws)
-        found = _kappas(times @ tables, _distances(n_labels, weights))
+        found = drawn(times.astype(np.float64))
         found = found[~np.isnan(found)]
         if found.size > 1 and np.ptp(found) > 0:
             se = float(found.std(ddof=1))
@@ -126,7 +224,7 @@ def kappa_estimate(
             notes.append("boundary")
     return Estimate(
         value=value, se=se, lo=lo, hi=hi, method="bootstrap", level=level,
-        n_items=len(labels), n_clusters=g, notes=tuple(notes),
+        n_items=n, n_clusters=g, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -194,6 +292,50 @@ def _labels(
         raise ValueError(f"labels outside the categories: {sorted(map(repr, strange))}")
     cells = [place[x] * len(order) + place[y] for x, y in zip(a, b, strict=True)]
     return np.array(cells, dtype=np.intp), len(order)
+
+
+def _numbers(a: Sequence[float], b: Sequence[float], kind: Correlation) -> tuple[Floats, Floats]:
+    """Check two raters' numbers, and give their ranks where these are what is correlated."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"{len(a)} numbers of one rater, but {len(b)} of the other")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("a number is not finite")
+    if kind == "pearson":
+        return x, y
+    if kind == "spearman":
+        from scipy.stats import rankdata
+
+        return rankdata(x), rankdata(y)
+    raise ValueError(f"kind {kind!r}: pearson or spearman")
+
+
+def _correlated(x: Floats, y: Floats) -> float | None:
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    return float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """Mean ranks of values that occur so often in each draw, shape (draws, n)."""
+    levels, places = np.unique(values, return_inverse=True)
+    counts = weights @ (places[:, None] == np.arange(len(levels))).astype(np.float64)
+    ranks: Floats = (counts.cumsum(axis=1) - (counts - 1) / 2)[:, places]
+    return ranks
+
+
+def _weighted_correlations(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Correlation within each draw; NaN where one of the two is constant."""
+    n = weights.sum(axis=1, keepdims=True)
+    dx, dy = (v - (weights * v).sum(axis=1, keepdims=True) / n for v in (x, y))
+    squares = (weights * dx**2).sum(axis=1) * (weights * dy**2).sum(axis=1)
+    varies = np.ones(len(weights), dtype=bool)
+    for v in (x, y):  # exactly, where sums of squares would leave a rounding error
+        most = np.where(weights > 0, v, -np.inf).max(axis=1)
+        varies &= most > np.where(weights > 0, v, np.inf).min(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (weights * dx * dy).sum(axis=1) / np.sqrt(squares)
+    return np.where(varies, found, np.nan)
 
 
 def _distances(n_labels: int, weights: Weights) -> Floats:

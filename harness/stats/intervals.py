@@ -1,4 +1,4 @@
-"""Intervals of a mean score: Wilson, Clopper-Pearson, and the clustered t interval.
+"""Intervals of a score: Wilson, Clopper-Pearson, the clustered t interval, the ratio of two sums.
 
 Only ``math`` is imported at the top: scipy costs more than scoring a small run, so it is imported
 where a quantile is needed, and the usual case (0/1 scores, 95 %) needs none.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 
+import msgspec
 from msgspec import Struct
 
 _Z95 = 1.959963984540054
@@ -27,7 +28,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
     lo, hi : float or None
         Ends of the interval, not cut to the metric's range; None when none can be given.
     method : str
-        ``wilson``, ``clopper-pearson``, ``t`` (items) or ``cluster-t`` (clusters).
+        ``wilson``, ``clopper-pearson``, ``t`` (items), ``cluster-t`` (clusters) or ``ratio-t``.
     level : float
         Coverage of the interval.
     n_items, n_clusters : int
@@ -154,6 +155,55 @@ def clustered_mean(
     se = math.sqrt(squares) / n * math.sqrt(g / (g - 1))
     half = _t_quantile(g - 1, level) * se
     return _estimate(mean, se, mean - half, mean + half, method, level, n, g, notes)
+
+
+def ratio(
+    parts: Sequence[float],
+    wholes: Sequence[float],
+    clusters: Sequence[Hashable | None] | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Points won over points possible: the ratio of two sums, with its linearised interval.
+
+    With R = sum y / sum x the residuals are e_i = (y_i - R x_i) / mean(x); their mean is 0 and its
+    standard error, `clustered_mean`'s, is that of R: the cluster covariance of a regression of
+    y / x on a constant with weights x.
+
+    Parameters
+    ----------
+    parts, wholes : sequence of float
+        Of each item: ``0 <= y <= x`` and ``x > 0``.
+    clusters, level
+        As for `clustered_mean`.
+
+    Returns
+    -------
+    Estimate
+        Method ``ratio-t``. Where everything or nothing was won it is `clustered_mean`'s answer to
+        that.
+
+    Raises
+    ------
+    ValueError
+        As for `clustered_mean`, and for a whole that is not above 0.
+
+    Examples
+    --------
+    >>> ratio([8, 0, 5], [8, 10, 10]).value == 13 / 28
+    True
+    """
+    if len(parts) != len(wholes) or any(not x > 0 for x in wholes):
+        raise ValueError("every item needs a whole above 0")
+    if not wholes:
+        return clustered_mean([], clusters, level)
+    value = math.fsum(parts) / math.fsum(wholes)
+    if all(y == 0 for y in parts) or list(parts) == list(wholes):
+        return clustered_mean([value] * len(parts), clusters, level)
+    mean = math.fsum(wholes) / len(wholes)
+    residuals = [(y - value * x) / mean for y, x in zip(parts, wholes, strict=True)]
+    found = clustered_mean(residuals, clusters, level)
+    lo, hi = (None if end is None else value + end for end in (found.lo, found.hi))
+    return msgspec.structs.replace(found, value=value, lo=lo, hi=hi, method="ratio-t")
 
 
 def estimate(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from harness.core.records import RunStarted
 from harness.store.journal import started
-from harness.store.queries import equal_keys, scorers
+from harness.store.queries import equal_keys, verdict_givers
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,7 +34,7 @@ _UNLIKE: dict[Group, tuple[str, ...]] = {
     "task": ("name", "version"),
     "prompt": ("prompt_sha256", "system", "fewshot", "no_data", "args"),
     "solving": ("solver",),
-    "judging": ("scorers", "judge", "errors"),
+    "judging": ("scorers", "judges", "errors"),
 }
 
 
@@ -93,6 +93,7 @@ class RunDiff(Struct, frozen=True, kw_only=True):
             if d.name in _UNLIKE.get(d.group, ())
             # A run whose every answer was refused or failed was judged by nobody.
             and not (d.name == "scorers" and not (d.a and d.b))
+            and not (d.name == "judges" and None in (d.a, d.b))
         ]
         if self.other_content:
             first = ", ".join(self.other_content[:3])
@@ -168,22 +169,24 @@ def _facts(con: DuckDBPyConnection, run: RunStarted) -> dict[tuple[Group, str], 
     """Spread what a run says of itself over the groups."""
     info, config = dict(run.task_info), dict(run.config)
     generation = info.pop("generation", None) or {}
+    scorers, judges = verdict_givers(con, run.run_id)
     named: dict[Group, dict[str, Any]] = {
         "task": {"name": run.task, "version": run.task_version},
         "prompt": {"prompt_sha256": info.pop("prompt_sha256", None)},
         "solving": {f"generation.{name}": value for name, value in generation.items()},
         "model": {k: v for k, v in flat(run.identity).items() if k not in _NOT_THE_MODEL},
         "judging": {
-            "scorers": scorers(con, run.run_id),
+            "scorers": scorers,
             "judge": info.pop("judge", None),
+            "judges": judges,
             "metric": info.pop("metric", None),
         },
         "selection": {},
         "running": {},
         "environment": flat(run.environment),
     }
-    # `scorers` says what judged in the end, the hash only what would have at the start; the items
-    # are compared one by one.
+    # `scorers` and `judges` say what judged in the end, `judge` and the hash only what would have
+    # at the start; the items are compared one by one.
     for name in ("scorer_sha256", "items_sha256"):
         info.pop(name, None)
     named["task"] |= flat(info)

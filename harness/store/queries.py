@@ -49,9 +49,9 @@ __all__ = [
     "run_totals",
     "sample",
     "samples_arrow",
-    "scorers",
     "unchecked_scores",
     "usage",
+    "verdict_givers",
 ]
 
 
@@ -330,6 +330,23 @@ def item_values(
     ).fetchall()
 
 
+def points_possible(con: DuckDBPyConnection, run_id: str) -> dict[str, float]:
+    """Give what each item of a run is worth, as any scorer said that has judged it.
+
+    Also by other runs: a run may hold nothing but refusals of an item.
+    """
+    rows = con.execute(
+        """
+        SELECT s.item_id, max(s.value)
+        FROM scores s SEMI JOIN (SELECT * FROM samples WHERE run_id = $run) a
+            USING (task_id, version, item_id)
+        WHERE s.metric = 'points_possible' GROUP BY s.item_id
+        """,
+        {"run": run_id},
+    ).fetchall()
+    return dict(rows)
+
+
 def attempts(con: DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
     """List the latest attempt of every item and epoch, without texts (the columns of `v_attempts`)."""
     return dicts(
@@ -341,17 +358,26 @@ def attempts(con: DuckDBPyConnection, run_id: str) -> list[dict[str, Any]]:
     )
 
 
-def scorers(con: DuckDBPyConnection, run_id: str) -> list[str]:
-    """List what gave the valid verdicts of a run, as ``name (version)``; strategies left out."""
-    names = """
-        SELECT DISTINCT scorer || ' (version ' || scorer_version || ')' AS name FROM {}
-        WHERE run_id = $run AND NOT starts_with(scorer, 'strategy:') ORDER BY name
+def verdict_givers(con: DuckDBPyConnection, run_id: str) -> tuple[list[str], list[str] | None]:
+    """List what gave the valid verdicts of a run; strategies are left out.
+
+    Returns
+    -------
+    scorers : list of str
+        As ``name (version)``.
+    judges : list of str or None
+        The variants of who judged, empty where the scorer asked nobody; None without a verdict.
+    """
+    givers = """
+        SELECT DISTINCT scorer || ' (version ' || scorer_version || ')' AS name, judge_variant FROM {}
+        WHERE run_id = $run AND NOT starts_with(scorer, 'strategy:')
         """
-    # Which verdict is valid has to be looked up only where several scorers have judged.
-    rows = con.execute(names.format("scores"), {"run": run_id}).fetchall()
+    # Which verdict is valid has to be looked up only where several have judged.
+    rows = con.execute(givers.format("scores"), {"run": run_id}).fetchall()
     if len(rows) > 1:
-        rows = con.execute(names.format("v_scores"), {"run": run_id}).fetchall()
-    return [name for (name,) in rows]
+        rows = con.execute(givers.format("v_scores"), {"run": run_id}).fetchall()
+    judges = sorted({judge for _, judge in rows if judge is not None})
+    return sorted({name for name, _ in rows}), judges if rows else None
 
 
 def equal_keys(con: DuckDBPyConnection, a: str, b: str) -> tuple[int, int]:

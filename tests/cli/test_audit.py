@@ -12,7 +12,7 @@ from harness.core.task import Task
 from harness.core.types import Sample
 from harness.runner.audit import CHECKS
 
-NAMES = [check.__name__ for check in CHECKS] + ["no_data_scores", "solved"]
+NAMES = [check.__name__ for check in CHECKS] + ["no_data_scores", "shortcuts", "solved"]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def broken(monkeypatch):
     """A task whose gold is wrong."""
     monkeypatch.setattr(registry, "_decorated", {})
 
-    @registry.task("broken", group="aicrypto")
+    @registry.task("broken")
     def _make(request):
         samples = [Sample(item_id=f"b{k}", input=f"Item {k}?", target=(str(k),)) for k in range(3)]
         return Task(name="broken", version="1", samples=samples, prompt="{{ input }}",
@@ -56,11 +56,11 @@ def test_json_is_one_object_with_the_fields_of_the_contract(say, tmp_path):
 
 
 def test_several_tasks_are_an_object_a_line_and_one_failure_is_exit_1(say, broken):
-    code, out, _ = say("audit", "--task", "aicrypto", "--task", "gsm8k", "--json")
+    code, out, _ = say("audit", "--task", "aicrypto/mcq,broken", "--task", "gsm8k", "--json")
     assert code == 1
     verdicts = {row["task"]: row["verdict"] for row in map(json.loads, out.splitlines())}
     assert verdicts["broken"] == "fail"
-    assert {"aicrypto/mcq", "gsm8k"} <= set(verdicts)
+    assert set(verdicts) == {"aicrypto/mcq", "broken", "gsm8k"}
     assert all(v != "fail" for task, v in verdicts.items() if task != "broken")
 
 
@@ -76,7 +76,7 @@ def test_people_get_a_table(say, broken):
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (["--task", "gsm"], "unknown task 'gsm': did you mean 'gsm8k'?"),
+        (["--task", "gsm8"], "unknown task 'gsm8': did you mean 'gsm8k'?"),
         (["--task", "gsm8k", "--arg", "x=1"], "--arg"),
         (["--task", "gsm8k", "--data-root", "nowhere"], "--data-root"),
         ([], "--task"),

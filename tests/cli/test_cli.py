@@ -218,7 +218,7 @@ def test_a_scorer_that_falls_over_makes_score_exit_1(say, here, monkeypatch):
 
 
 def test_run_json(say):
-    code, out, err = say("run", "--task", "aicrypto,gsm8k", "--model", "mock:gold",
+    code, out, err = say("run", "--task", "aicrypto/mcq,gsm8k", "--model", "mock:gold",
                          "--model", "mock:gold?fail=1", "--limit", "4", "--json")  # fmt: skip
     found = strict(out)
     assert code == 1
@@ -333,9 +333,10 @@ def test_export(say, here, filled):
 def test_dry_run_calls_nothing_and_makes_no_store(say, here):
     code, out, _ = say("run", "--task", "aicrypto,gsm8k", "--model", "mock:gold?delay=60",
                        "--epochs", "3", "--dry-run", "--json")  # fmt: skip
-    (mcq, sums) = strict(out)["plan"]
+    (mcq, ctf, proof, sums) = strict(out)["plan"]
     assert code == 0
     assert (mcq["items"], mcq["attempts"], sums["attempts"]) == (50, 150, 180)
+    assert (ctf["attempts"], proof["attempts"]) == (162, 36)
     assert list(here.iterdir()) == []
     assert say("run", *GOLD, "--dry-run")[0] == 0
     assert say("run", "--task", "gsm8k", "--model", "mock:golf", "--dry-run")[0] == 2
@@ -455,3 +456,16 @@ def test_the_store_comes_from_option_environment_or_folder(say, here, monkeypatc
     assert (here / "env" / "runs").is_dir()
     assert say("run", *GOLD, "--limit", "1", "--store", "opt")[0] == 0
     assert (here / "opt" / "runs").is_dir()
+
+
+def test_trajectories_are_lines_of_json_chosen_by_score(say, filled, tmp_path):
+    whole = ["export", "trajectories", "last", "--store", str(filled)]
+    code, out, err = say(*whole)
+    lines = [strict(line) for line in out.splitlines()]
+    assert (code, err) == (0, f"{len(lines)} attempts written\n")
+    assert all(line["messages"][-1]["role"] == "assistant" for line in lines)
+    code, _, _ = say(*whole, "--min-score", "1", "--out", str(tmp_path / "good.jsonl"))
+    good = [strict(line) for line in (tmp_path / "good.jsonl").read_text().splitlines()]
+    assert good == [line for line in lines if line["score"] == 1.0]
+    code, _, err = say("export", "trajectories", "--store", str(filled))
+    assert (code, len(err.splitlines())) == (2, 1)

@@ -16,7 +16,7 @@ BETTER = "mock:noisy?accuracy=0.9"
 def store(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("cli") / "store")
     for model in (BASE, BETTER):
-        args = ["run", "--task", "gsm8k,aicrypto", "--model", model, "--store", folder]
+        args = ["run", "--task", "gsm8k,aicrypto/mcq", "--model", model, "--store", folder]
         assert main([*args, "--json"]) == 0
     return folder
 

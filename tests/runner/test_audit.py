@@ -20,7 +20,7 @@ from harness.runner.config import make_config
 from harness.runner.lifecycle import start
 
 OWN = [row["name"] for row in registry.listing("tasks") if row["state"] == "ready"]
-NAMES = [check.__name__ for check in CHECKS] + ["no_data_scores", "solved"]
+NAMES = [check.__name__ for check in CHECKS] + ["no_data_scores", "shortcuts", "solved"]
 WORDS = (
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty",
     "knoll", "ledge", "marsh",
@@ -587,9 +587,34 @@ def test_scores_without_data_stand_beside_those_with_it(house, right, verdict):
     ids = {f"i{k:03d}" for k in range(right)}
     house.answer = lambda r: house.solve(r) if r.item_id in ids else Output(text="no idea")
     start(make_config(task="own/add", model="count:a", no_data=True), house.store)
-    check = audit("own/add", house.store).checks[-2]
+    check = audit("own/add", house.store).checks[-3]
     assert (check.name, check.verdict, check.value) == ("no_data_scores", verdict, right / 12)
-    assert f"{100 * right / 12:.1f} % (with the data 100.0 %)" in check.why
+    lost = 100 - 100 * right / 12
+    assert f"{100 * right / 12:.1f} % (with the data 100.0 %, {lost:.1f} % of it lost)" in check.why
+
+
+def test_items_that_most_models_solve_without_data_are_named(house):
+    # Three of five solve i000 and i001, two solve i002, all five solve i003; nobody guesses well.
+    right = {"a": "0 1 3", "b": "0 1 2 3", "c": "0 1 2 3", "d": "3", "e": "3"}
+    for model, numbers in right.items():
+        ids = {f"i{int(k):03d}" for k in numbers.split()}
+        house.answer = lambda r, ids=ids: (
+            house.solve(r) if r.item_id in ids else Output(text="no idea")
+        )
+        start(make_config(task="own/add", model=f"count:{model}", no_data=True), house.store)
+    check = audit("own/add", house.store).checks[-2]
+    assert (check.name, check.verdict, check.value) == ("shortcuts", "warn", 3 / 12)
+    assert "3 of 12 (25.0 %): i000, i001, i003" in check.why
+    # At least 3 of 5 at 10 % each: 10 (.1^3 .9^2) + 5 (.1^4 .9) + .1^5
+    assert "guessing explains 0.9 %" in check.why
+
+
+def test_two_models_without_data_are_too_few_for_shortcuts(house):
+    for model in ("count:a", "count:b"):
+        start(make_config(task="own/add", model=model, no_data=True), house.store)
+    check = audit("own/add", house.store).checks[-2]
+    assert (check.verdict, check.value) == ("ok", None)
+    assert "--no-data runs of 2 models, 3 needed" in check.why
 
 
 def test_a_task_without_items_is_refused(offer):

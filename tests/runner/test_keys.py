@@ -112,6 +112,17 @@ def test_what_no_answer_depends_on_is_no_part_of_the_key(house, options):
     assert house.planned_keys(**options) == house.planned_keys()
 
 
+def test_a_switch_of_the_scorer_alone_is_no_part_of_the_key(house):
+    make = house.task
+    registry.task("own/add", n=N)(
+        lambda request: msgspec.structs.replace(make(request), scorer_args=("style",))
+    )
+    assert house.planned_keys(args={"style": "1"}) == house.planned_keys(args={"style": "2"})
+    assert house.planned_keys(args={"style": "1"}) == house.planned_keys()
+    assert house.called(args={"style": "1"}) == N
+    assert house.called(args={"style": "2"}) == 0
+
+
 def test_fresh_calls_anew(house):
     house.run()
     assert house.called(fresh=True) == N

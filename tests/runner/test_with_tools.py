@@ -328,6 +328,16 @@ def test_an_item_s_data_are_in_the_key_only_where_tools_see_them(hall, house):
     assert house.planned_keys(solver="generate") == plain
 
 
+def test_a_draw_s_key_holds_the_repeat_that_its_environment_is_made_for(hall, house):
+    registry.strategy("two")(type("Two", (), {"n": 2, "__call__": lambda self, candidates: 0}))
+    for solver, alone in (("agent", 12), ("generate", 0)):
+        plain = house.planned_keys(solver=solver, epochs=2)
+        drawn = house.planned_keys(solver=solver, epochs=1, strategy="two")
+        # The first draw is the first repeat; the second is another draw of that same repeat.
+        assert drawn[:12] == plain[:12]
+        assert len(set(drawn) - set(plain)) == alone
+
+
 def test_without_tools_the_level_changes_no_key(hall, house):
     plain = house.planned_keys(solver="generate")
     assert house.planned_keys(solver="generate", sandbox="limits") == plain

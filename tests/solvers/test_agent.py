@@ -365,6 +365,20 @@ def test_finish_gives_what_is_scored(desk, monkeypatch):
     assert desk.run("mock:empty", solver="agent?max_turns=1").metrics["accuracy"].value == 1.0
 
 
+def test_what_an_environment_counted_is_in_the_attempt_s_summary(desk, monkeypatch):
+    made = desk.environment
+
+    def environment(sample, request):
+        calculator = made(sample, request)
+        calculator.facts = {"wrong": 3}
+        return calculator
+
+    desk.environment = environment
+    record, _ = only(desk, desk.run(first=1))
+    log = json.loads(record.tool_log)
+    assert (log["wrong"], log["turns"]) == (3, 2)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -52,6 +52,15 @@ def test_a_slow_line_costs_nothing_and_a_slow_program_its_state(level):
         assert after.endswith("False\n")
 
 
+def test_files_of_the_working_folder_are_read_from_outside(level):
+    with Workbench(files={"in.csv": b"1,2\n"}) as bench:
+        assert bench.collect(["in.csv"]) == ({}, {"in.csv": "missing"})  # no box yet
+        say(bench, "bash", command="echo 3 > out.txt; ln -s out.txt link")
+        files, refused = bench.collect(["out.txt", "link", "../x"])
+        assert files == {"out.txt": b"3\n"}
+        assert refused == {"link": "a symlink", "../x": "leaves the folder"}
+
+
 def test_kill_ends_a_call_under_way(level):
     with Workbench() as bench:
         say(bench, "python", code="1")

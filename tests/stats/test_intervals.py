@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.stats.intervals import clopper_pearson, clustered_mean, estimate, wilson
+from harness.stats.intervals import clopper_pearson, clustered_mean, estimate, ratio, wilson
 
 # The same draws each time, and no clock: a busy machine must not fail a test.
 steady = settings(deadline=None, derandomize=True)
@@ -192,3 +192,34 @@ def test_the_usual_case_imports_no_scipy():
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert "scipy.stats" not in out.stdout
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_ratio_of_sums_is_a_weighted_regression_on_a_constant(clustered):
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(5)
+    possible = rng.integers(6, 19, 24).astype(float)
+    won = np.floor(possible * rng.random(24))
+    clusters = np.repeat(np.arange(8), 3) if clustered else np.arange(24)
+    fitted = sm.WLS(won / possible, np.ones(24), weights=possible).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
+    )
+    found = ratio(won.tolist(), possible.tolist(), clusters.tolist() if clustered else None)
+    # The same sandwich; statsmodels' correction is G / (G - 1) too, with one constant.
+    assert found.value == pytest.approx(won.sum() / possible.sum(), rel=1e-12)
+    assert found.se == pytest.approx(float(fitted.bse[0]), rel=1e-9)
+    lo, hi = fitted.conf_int()[0]
+    assert (found.lo, found.hi) == (pytest.approx(lo, rel=1e-9), pytest.approx(hi, rel=1e-9))
+    assert found.method == "ratio-t"
+
+
+def test_a_ratio_at_its_ends_and_of_bad_numbers():
+    whole = ratio([8, 10, 11], [8, 10, 11])
+    # Wilson's lower end of 3 of 3: 3 / (3 + z^2)
+    assert (whole.value, whole.lo) == (1.0, pytest.approx(3 / (3 + 1.959963984540054**2)))
+    assert (ratio([0, 0], [8, 10]).value, ratio([0, 0], [8, 10]).lo) == (0.0, 0.0)
+    assert ratio([], []).value is None
+    for wrong in ([0.0], [-1.0], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="whole"):
+            ratio([0.0], wrong)
