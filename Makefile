@@ -23,7 +23,7 @@ $(VENV)/.torch: constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
-	$(PIP) -e '.[hf,gguf,board]'
+	$(PIP) -e '.[hf,gguf,board,ctf]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
@@ -44,7 +44,9 @@ debian:
 $(VENV)/.smollm2: data/sources.toml | $(VENV)/.dev
 	@if $(BIN)/harness fetch smollm2; then touch $@; else [ -z "$$CI" ] && echo "without it: tests skipped"; fi
 
+# Root gets the sandbox's program too; without it the demo leaves the challenges out.
 demo: setup
+	@$(MAKE) -s --no-print-directory debian DEBIAN=bubblewrap || true
 	@sh data/make/demo.sh $(BIN)/harness $(STORE)
 
 lint: setup-dev
@@ -52,6 +54,7 @@ lint: setup-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	MYPYPATH=data/make/aicrypto $(BIN)/mypy --strict data/make/aicrypto/*.py
+	MYPYPATH=data/make/dsgym $(BIN)/mypy --strict data/make/dsgym/*.py
 	$(BIN)/mypy --strict data/make/*.py bench/*.py
 	$(BIN)/lint-imports
 

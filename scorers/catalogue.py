@@ -14,7 +14,7 @@ SCORERS: tuple[Entry, ...] = (
     Entry(
         name="choice",
         target="scorers.choice:choice",
-        version="1",
+        version="2",
         summary="the set of chosen options, or the likeliest one (profile=strict|upstream)",
     ),
     Entry(
@@ -22,5 +22,35 @@ SCORERS: tuple[Entry, ...] = (
         target="scorers.exact:exact",
         version="1",
         summary="the whole answer equals a reference (ignore_case=no|yes)",
+    ),
+    Entry(
+        name="flag",
+        target="scorers.flag:flag",
+        version="1",
+        summary="a captured flag: exactly that of the item, drawn anew for each seed and repeat",
+    ),
+    Entry(
+        name="rubric",
+        target="scorers.rubric:rubric",
+        version="1",
+        summary="a proof graded by judges, points for each criterion (repeats=1, solved=0.8)",
+    ),
+    Entry(
+        name="data_answer",
+        target="scorers.data_answer:data_answer",
+        version="1",
+        summary="an answer about data, by the benchmark's rules and by strict ones (profile=both)",
+    ),
+    Entry(
+        name="discovery",
+        target="scorers.discovery:discovery",
+        version="1",
+        summary="a hypothesis compared with the reference by judges (metric=match|hms)",
+    ),
+    Entry(
+        name="contest",
+        target="scorers.contest:contest",
+        version="1",
+        summary="a submission to a prediction contest, placed on its two boards",
     ),
 )

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from harness.core.registry import Entry
+from harness.core.registry import Entry, Need
+
+_CTF = tuple(
+    Need("package", module, "pip install 'bridge-harness[ctf]'")
+    for module in ("Crypto", "sympy", "gmpy2", "z3", "fpylll", "cysignals", "cypari2")
+)
+_DATA_SCIENCE = tuple(
+    Need("package", module, "pip install 'bridge-harness[dsgym]'")
+    for module in ("pandas", "sklearn", "statsmodels", "networkx")
+)
 
 TASKS: tuple[Entry, ...] = (
     Entry(
@@ -20,5 +29,94 @@ TASKS: tuple[Entry, ...] = (
         group="aicrypto",
         n=50,
         summary="cryptography as choice questions, one or several options right",
+    ),
+    Entry(
+        name="aicrypto/ctf",
+        target="tasks.aicrypto.ctf.task:ctf",
+        version="1",
+        group="aicrypto",
+        n=54,
+        needs=_CTF,
+        summary="capture the flag: cryptographic challenges attacked with tools, some over a socket",
+    ),
+    Entry(
+        name="aicrypto/proof",
+        target="tasks.aicrypto.proof:proof",
+        version="1",
+        group="aicrypto",
+        n=12,
+        summary="cryptographic proofs, graded by judge models against a rubric",
+    ),
+    Entry(
+        name="dsgym/daeval",
+        target="tasks.dsgym.task:daeval",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="closed questions on tables, answered by named values",
+    ),
+    Entry(
+        name="dsgym/qrdata",
+        target="tasks.dsgym.task:qrdata",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="statistical and causal questions, a number or a choice",
+    ),
+    Entry(
+        name="dsgym/dabstep",
+        target="tasks.dsgym.task:dabstep",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="payments, fees and a manual in several steps",
+    ),
+    Entry(
+        name="dsgym/dsbio",
+        target="tasks.dsgym.task:dsbio",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="questions on the data of biology papers",
+    ),
+    Entry(
+        name="dsgym/discoverybench",
+        target="tasks.dsgym.discovery:discoverybench",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="hypotheses found in data, compared with the authors' by judge models",
+    ),
+    Entry(
+        name="dsgym/own",
+        target="tasks.dsgym.task:own",
+        version="1",
+        group="dsgym",
+        n=46,
+        needs=_DATA_SCIENCE,
+        summary="questions of our own over generated tables",
+    ),
+    Entry(
+        name="dsgym/own_predict",
+        target="tasks.dsgym.contests:own_predict",
+        version="1",
+        group="dsgym",
+        n=3,
+        needs=_DATA_SCIENCE,
+        summary="prediction contests of our own, placed on boards of reference programs",
+    ),
+    Entry(
+        name="dsgym/dspredict",
+        target="tasks.dsgym.contests:dspredict",
+        version="1",
+        group="dsgym",
+        needs=_DATA_SCIENCE,
+        needs_data=True,
+        summary="prediction contests, placed on real leaderboards",
     ),
 )

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A first run, as `make demo` calls it: sh data/make/demo.sh HARNESS STORE [LIMIT]
-# A real small model beside the small test model on LIMIT items of each of two tasks; then three baselines and the
-# test model on all items. Only the real model comes over the network, once; without it the demo goes on.
+# A real small model beside the small test model on LIMIT items of each of two tasks, and as an agent on two
+# challenges; then three baselines and the test model on all items of the two tasks. Only the real model comes over
+# the network, once; without it, or without a sandbox, the demo goes on.
 set -eu
 
 harness=${1:-harness}
@@ -29,8 +30,20 @@ if "$harness" fetch smollm2 >/dev/null; then
     say ""
     "$harness" run --task "$tasks" --store "$store" --limit "$limit" --max-tokens 200 \
         --model gguf:smollm2 --model hf:tiny
+    agents="--model gguf:smollm2 --model mock:gold"
 else
     say "SmolLM2 could not be fetched (the line above says why): the demo goes on without it."
+    say ""
+    agents="--model mock:gold"
+fi
+
+say "aicrypto/ctf: an agent breaks ciphers with Python and a shell in a box of its own (five turns on two"
+say "challenges here; mock:gold runs our own solutions in the same box, SmolLM2 is too small for this):"
+say ""
+# shellcheck disable=SC2086  # several words are meant
+if ! "$harness" run --task aicrypto/ctf --ids own-ctf-wiener-1,own-ctf-ecb-byte-1 --store "$store" \
+    --max-tokens 200 --solver "agent?max_turns=5" $agents; then
+    say "No box could be made here ('$harness doctor' says what to install): the demo goes on without it."
     say ""
 fi
 

@@ -9,6 +9,8 @@ Protocol  one turn; an expert's role; reasoning first, then the indices of the r
 Switches  arity_hint=off|on      tell whether one or several are right (on for data of others)
           shuffle=on|off         shuffle the options by seed and item (off for data of others)
           reader=strict|upstream how an answer is read, see scorers/choice.py
+Errata    `accuracy` is by the benchmark's own keys, as published figures are; where errata.toml
+          corrects some of them, `accuracy_corrected` stands beside it
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from msgspec import Meta
 from harness.core.errors import UsageError
 from harness.core.task import Task, TaskRequest
 from harness.core.types import Generation, Sample
+from scorers.choice import write_corrected
+from tasks.errata import Errata, apply_errata
 from tasks.readers import Table, read_table
 
 SYSTEM = """\
@@ -54,12 +58,8 @@ UPSTREAM = {
     "license": "none found: do not pass on",
     "source": "github.com/wangyu-ovo/aicrypto-agent",
 }
-# Keys of upstream's that computing refutes; they are scored as they stand. id -> (key, why).
-WRONG_KEYS = {
-    23: ([3], "only index 2 (89) solves the system modulo 273"),
-    71: ([2], "an m-sequence of degree n has no run of n - 1 ones, which is index 0"),
-    109: ([1], "phi(phi(243)) is 54, which is index 4"),
-}
+# Faults of upstream's items; below data/.
+ERRATA = "aicrypto/errata.toml"
 ONE = "Exactly one of these choices is right."
 SEVERAL = "More than one of these choices is right."
 WITHHELD = "(question withheld)"
@@ -224,6 +224,7 @@ def mcq(request: TaskRequest) -> Task:
     shuffle = request.choose("shuffle", off_on[::-1] if table.own else off_on) == "on"
     reader = request.choose("reader", ("strict", "upstream"))
     seed = request.seed if shuffle else None
+    errata = apply_errata(ERRATA, "aicrypto/mcq", {_item_id(row): row for row in table.rows})
     return Task(
         name="aicrypto/mcq",
         version="1",
@@ -233,24 +234,23 @@ def mcq(request: TaskRequest) -> Task:
         gold=gold,
         guess=guess,
         continuations=continuations,
-        scorer=f"choice?profile={reader}",
+        scorer=_scorer(reader, errata),
         generation=Generation(max_tokens=512),
         args=("arity_hint", "shuffle", "reader"),
+        scorer_args=("reader",),
         data_sets=True,
         info={
             **table.info(OWN, UPSTREAM),
             "paper": "arXiv 2507.09580",
             "arity_hint": hint,
             "shuffle": shuffle,
-            "known_faults": {} if table.own else known_faults(table.rows),
+            "known_faults": errata.faults,
+            "errata": errata.info,
         },
     )
 
 
-def known_faults(rows: Sequence[Row]) -> dict[str, str]:
-    """Give the items that still carry one of the `WRONG_KEYS`, and why each is wrong."""
-    return {
-        _item_id(row): WRONG_KEYS[row.id][1]
-        for row in rows
-        if row.id in WRONG_KEYS and row.answer == WRONG_KEYS[row.id][0]
-    }
+def _scorer(reader: str, errata: Errata) -> str:
+    """Name the scorer; corrected keys are its options, so that no item and no attempt knows them."""
+    spec = f"choice?profile={reader}"
+    return f"{spec}&corrected={write_corrected(errata.keys)}" if errata.keys else spec

@@ -1,0 +1,1 @@
+"""AICrypto, capture the flag: challenges that an agent breaks with tools in a box."""

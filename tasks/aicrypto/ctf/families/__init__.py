@@ -1,0 +1,1 @@
+"""The families of own challenges, by category; `catalogue` joins them."""
