@@ -11,34 +11,41 @@ A type is written as ``int``, ``float(2)``, ``rel(0.01)``, ``percent(2)``, ``dat
 ``percent``  as ``float``, after one ``%`` is taken off: 0.0536 is not 5.36 %
 ``date``     the whole date (or the month, where the gold is one), in ISO form or with the month's name
 ``label``    the same text without blanks around; case is ignored unless ``label(case)``
-``letter``   ``C``, ``C.``, ``C)``, ``(C)``, ``C: text``, or the option's whole text
+``letter``   ``C``, ``C.``, ``C)``, ``(C)``, ``C: text``, or the option's whole text; no other letter
 ``set`` …    elements separated by commas, or a Python list; ``multiset`` counts, ``list`` is ordered
 ``bool``     yes or no (true, false); ``na``: "Not Applicable"; ``empty``: nothing
 ``pairs``    ``@name[value]`` for every name and no other; brackets may nest
 ===========  ==========================================================================================
 
-Where one number is asked for and several are given the answer is ambiguous, and wrong.
+Where one number is asked for and several are given the answer is ambiguous, and wrong; so it is
+where nan or ``x99`` stands beside the number. A percent sign is refused but by ``percent`` and where
+the reference has one. No answer, whatever a model wrote, raises an error: only references do.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
+from string import ascii_uppercase
 
 from msgspec import Struct
 
 from harness.core.errors import UsageError
+from scorers.answer_numbers import numbers
+from scorers.answer_parts import literal_elements, read_pairs, split_outside
 
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+\u2212]?(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)?(?:(?<=\d)\.\d*|\.\d+)?"
-    r"(?:(?<=[\d.])[eE][-+]?\d+)?"
-)
 _TYPE = re.compile(r"(?P<name>[a-z]+)(?:\((?P<inside>.*)\))?", re.DOTALL)
-_LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])\)?(?:[.):]\s*.*)?", re.DOTALL)
+_LETTER = re.compile(
+    r"(?:(?P<letter>[A-Za-z])(?:[.):]|\Z)|[(\[](?P<bracketed>[A-Za-z])[)\]][.:]?)\s*(?P<rest>.*)",
+    re.DOTALL,
+)
+# But for the article, which stands before a word.
+_LONE_LETTER = re.compile(r"(?<![\w'])(?:[A-Zb-z]|a(?!\s+\w))(?![\w'])")
+_MARKUP = str.maketrans("", "", '*`"\u201c\u201d')
+_PERCENT_SIGN = re.compile("[%\uff05\u2030]")
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y")
 _MONTHS = ("%Y-%m", "%Y/%m", "%B %Y", "%b %Y")
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
@@ -101,9 +108,9 @@ def read_type(text: str) -> Type:
     try:
         if name in ("int", "date", "letter", "bool", "na", "empty") and inside is None:
             return Type(name)
-        if name in ("float", "percent") and inside is not None:
+        if name in ("float", "percent") and re.fullmatch(r"[0-9]{1,2}", inside or ""):
             return Type(name, digits=int(inside))
-        if name == "rel" and inside is not None:
+        if name == "rel" and inside is not None and 0 <= Decimal(inside) < 1:
             return Type(name, share=str(Decimal(inside)))
         if name == "label" and inside in (None, "case"):
             return Type(name, case=inside == "case")
@@ -111,7 +118,10 @@ def read_type(text: str) -> Type:
             return Type(name, inner=read_type(inside))
         if name == "pairs" and inside:
             parts = [part.partition("=") for part in split_outside(inside)]
-            return Type(name, fields=tuple((k.strip(), read_type(v)) for k, _, v in parts))
+            fields = tuple((name.strip(), read_type(inner)) for name, _, inner in parts)
+            if "" in dict(fields) or len(dict(fields)) < len(fields):
+                raise UsageError(f"answer type {text!r}: each name once, and none empty")
+            return Type(name, fields=fields)
     except (ValueError, InvalidOperation) as error:
         raise UsageError(f"answer type {text!r}: {error}") from error
     raise UsageError(f"answer type {text!r} is none: see scorers/answer_types.py")
@@ -158,93 +168,28 @@ def matches(answer: str, gold: str, kind: Type, options: Sequence[str] = ()) -> 
             return _collection(answer, gold, kind)
 
 
-def numbers(text: str) -> list[Decimal]:
-    """Find the numbers of a text; a thousands comma is part of one.
-
-    Examples
-    --------
-    >>> numbers("from 1,234.5 to -2e3, v2")
-    [Decimal('1234.5'), Decimal('-2E+3')]
-    """
-    found = []
-    for match in _NUMBER.finditer(text):
-        digits = match[0].replace(",", "").replace("\u2212", "-")
-        if not re.search(r"\d", digits):
-            continue
-        try:
-            value = Decimal(digits)
-        except InvalidOperation:
-            continue
-        # An exponent of a thousand digits is no number that anybody counted.
-        if value == 0 or abs(value.adjusted()) < 400:
-            found.append(value)
-    return found
-
-
-def split_outside(text: str, mark: str = ",") -> list[str]:
-    """Split at marks that stand in no bracket, parts without blanks around.
-
-    Examples
-    --------
-    >>> split_outside("a=[1, 2], b=(3, 4)")
-    ['a=[1, 2]', 'b=(3, 4)']
-    """
-    parts, depth, begin = [], 0, 0
-    for at, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        if character == mark and depth <= 0:
-            parts.append(text[begin:at].strip())
-            begin = at + 1
-    return [*parts, text[begin:].strip()]
-
-
-def read_pairs(text: str) -> list[tuple[str, str]]:
-    """Read ``@name[value]`` pairs; brackets inside a value nest.
-
-    Examples
-    --------
-    >>> read_pairs("@a[[1, 2]] and @b[x]")
-    [('a', '[1, 2]'), ('b', 'x')]
-    """
-    pairs, at = [], 0
-    while opening := re.compile(r"@([^@\[\]]+)\[").search(text, at):
-        depth, end = 1, opening.end()
-        while end < len(text) and depth:
-            depth += (text[end] == "[") - (text[end] == "]")
-            end += 1
-        if depth:
-            break
-        pairs.append((opening[1].strip(), text[opening.end() : end - 1].strip()))
-        at = end
-    return pairs
-
-
-def _one_number(answer: str, gold: str) -> tuple[Decimal, Decimal] | Match:
-    given, wanted = numbers(answer), numbers(gold)
-    if len(wanted) != 1:
-        raise UsageError(f"reference {gold!r} is not one number")
-    if len(given) != 1:
-        return Match(right=False, reason="ambiguous" if given else "no_number")
-    return given[0], wanted[0]
-
-
 def _number(answer: str, gold: str, kind: Type) -> Match:
-    pair = _one_number(answer, gold)
-    if isinstance(pair, Match):
-        return pair
-    given, wanted = pair
+    wanted, *more = numbers(gold) or [Decimal("NaN")]
+    if more or not wanted.is_finite():
+        raise UsageError(f"reference {gold!r} is not one number")
+    if _PERCENT_SIGN.search(answer) and not _PERCENT_SIGN.search(gold):
+        return Match(right=False, reason="percent_sign")
+    given = numbers(answer)
+    if len(given) > 1:
+        return Match(right=False, reason="ambiguous")
+    if not given or not given[0].is_finite():
+        return Match(right=False, reason="no_number")
     if kind.name == "int":
-        return _when(given == wanted, "value")
+        return _when(given[0] == wanted, "value")
     if kind.name == "rel":
         most = Decimal(kind.share) * (abs(wanted) if wanted else 1)
-        return _when(abs(given - wanted) <= most, "value")
-    return _when(abs(given - wanted) <= Decimal(5).scaleb(-kind.digits - 1), "value")
+    else:
+        most = Decimal(5).scaleb(-kind.digits - 1)
+    return _when(abs(given[0] - wanted) <= most, "value")
 
 
 def _percent(answer: str, gold: str, kind: Type) -> Match:
-    if answer.count("%") > 1:
-        return Match(right=False, reason="ambiguous")
-    return _number(answer.replace("%", ""), gold.replace("%", ""), kind)
+    return _number(answer.replace("%", "", 1), gold.replace("%", ""), kind)
 
 
 def _date(answer: str, gold: str) -> Match:
@@ -280,23 +225,45 @@ def _label(answer: str, gold: str, kind: Type) -> Match:
 
 
 def _letter(answer: str, gold: str, options: Sequence[str]) -> Match:
-    place = ord(gold[:1].upper()) - ord("A")
-    if 0 <= place < len(options) and answer.casefold() == options[place].strip().casefold():
+    answer, wanted = _bare(answer), gold[:1].upper()
+    texts = {letter: _bare(text) for letter, text in zip(ascii_uppercase, options, strict=False)}
+    if answer and answer.casefold() == texts.get(wanted, "").casefold():
         return RIGHT
     read = _LETTER.fullmatch(answer)
     if read is None:
         return Match(right=False, reason="no_letter")
-    return _when(read["letter"].upper() == gold[:1].upper(), "value")
+    letter, rest = (read["letter"] or read["bracketed"]).upper(), read["rest"]
+    if own := texts.pop(letter, ""):
+        # It may name letters and hold the text of another option.
+        rest = re.sub(re.escape(own), " ", rest, flags=re.IGNORECASE)
+    choices = {wanted, *ascii_uppercase[: len(options) or 5]} - {letter}
+    letters = {found[0].upper() for found in _LONE_LETTER.finditer(rest)}
+    if letters & choices or any(_has_words(rest, text) for text in texts.values()):
+        return Match(right=False, reason="ambiguous")
+    return _when(letter == wanted, "value")
+
+
+def _bare(text: str) -> str:
+    """Take off quotes, asterisks, a full stop, and brackets around the whole."""
+    text = text.translate(_MARKUP).strip(" \t\r\n'")
+    for _ in range(3):
+        if len(text) > 1 and text[0] + text[-1] in ("[]", "()", "{}"):
+            text = text[1:-1].strip(" \t\r\n'")
+    return text.removesuffix(".")
+
+
+def _has_words(text: str, words: str) -> bool:
+    # Options that are letters themselves are looked for as letters.
+    if len(words) < 2:
+        return False
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _elements(text: str) -> list[str]:
     text = text.strip()
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        value = None
-    if isinstance(value, list | tuple | set):
-        return [str(one) for one in value]
+    elements = literal_elements(text)
+    if elements is not None:
+        return elements
     for ends in ("[]", "()", "{}"):
         if text[:1] == ends[0] and text[-1:] == ends[1]:
             text = text[1:-1]
@@ -306,10 +273,15 @@ def _elements(text: str) -> list[str]:
 def _collection(answer: str, gold: str, kind: Type) -> Match:
     assert kind.inner is not None
     given, wanted, inner = _elements(answer), _elements(gold), kind.inner
-    # Also so that a hostile answer of a million elements is not compared one by one.
-    most = 10 * len(wanted) + 10 if kind.name == "set" else len(wanted)
-    if len(given) > most or (kind.name != "set" and len(given) < most):
+    if kind.name == "set":
+        given = list(dict.fromkeys(given))
+    # Also so that a hostile answer of a million elements, or a huge one, is not compared.
+    most = 2 * len(wanted) + 10 if kind.name == "set" else len(wanted)
+    longest = 10 * max(map(len, wanted), default=0) + 100
+    if not (0 if kind.name == "set" else most) <= len(given) <= most:
         return Match(right=False, reason="length")
+    if any(len(one) > longest for one in given):
+        return Match(right=False, reason="value")
     if kind.name == "list":
         pairs = zip(given, wanted, strict=True)
         return _when(all(matches(a, g, inner).right for a, g in pairs), "value")

@@ -76,6 +76,20 @@ def place(score: float, board: Sequence[float], direction: Direction) -> Place:
     )
 
 
+def to_floor(score: float, board: Sequence[float], floor: float) -> float | None:
+    """Give the share of the way from a board's median to the best score that can be had honestly.
+
+    (score - median) / (floor - median); None where the median is the floor.
+
+    Examples
+    --------
+    >>> to_floor(2.0, [1.0, 3.0, 5.0], 1.0), to_floor(2.0, [1.0, 3.0, 5.0], 3.0)
+    (0.5, None)
+    """
+    median = statistics.median(board)
+    return None if floor == median else (score - median) / (floor - median)
+
+
 def medal(rank: int, n: int) -> Medal | None:
     """Give the medal of a rank among `n` entries, by Kaggle's rules.
 

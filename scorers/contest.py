@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
 from harness.core.task import Scorer
 from harness.core.types import Output, Sample, Score
-from scorers.board import Direction, place
+from scorers.board import Direction, Place, place, to_floor, without_perfect
 
 PUBLIC_PERCENT = 30
 
@@ -36,6 +38,9 @@ class Contest(Struct, frozen=True, kw_only=True):
         The score of somebody who knows the noiseless truth.
     public_scores, private_scores : sequence of float
         The two boards.
+    digits : int
+        Decimals of the boards' scores. A submission's score is rounded to as many before it is
+        placed, so that the same predictions as an entry's tie with it.
     """
 
     metric: str
@@ -45,68 +50,111 @@ class Contest(Struct, frozen=True, kw_only=True):
     noise_floor: float
     public_scores: tuple[float, ...]
     private_scores: tuple[float, ...]
+    digits: int = 5
 
 
-def contest() -> Scorer:
+def contest(perfect: str = "keep") -> Scorer:
     """Make a scorer for a submission, the text of its CSV file.
 
     Reads from the sample: ``target[0]``, the truth as CSV; ``metadata["contest"]``, the fields of
     `Contest`. The value is the percentile on the private board divided by 100. An invalid
-    submission is worth 0, ``valid`` says how many are not.
+    submission is worth 0 there and in every metric; ``valid`` says how many are not.
+
+    Parameters
+    ----------
+    perfect : {"keep", "drop"}
+        Whether scores that nobody reaches without the truth stay on the boards.
 
     Returns
     -------
     Scorer
-        Metrics, for ``public`` and ``private`` each: ``score``, ``percentile`` (0 to 100), ``rank``,
-        ``above_median``, ``medal``, ``gold``, and ``to_floor``: (score - median) / (floor - median).
+        Metrics, for ``public`` and ``private`` each: ``percentile`` (0 to 100), ``above_median``,
+        ``medal``, ``gold``. The last line of the explanation is JSON with what has no meaning as a
+        mean over contests, again for both: ``score``, ``rank``, ``n``, ``medal``, ``to_floor``.
     """
+    if perfect not in ("keep", "drop"):
+        raise ValueError(f"perfect must be keep or drop, not {perfect!r}")
 
     def score(sample: Sample, output: Output) -> Score:
         if not output.text.strip():
             return Score.no_answer("no submission was written")
         rules = Contest(**sample.metadata["contest"])
+        if perfect == "drop":
+            rules, _ = honest_boards(rules)
         truth = read_column(sample.target[0], rules.id_column, rules.target_column)
         try:
             given = read_submission(output.text, rules, truth)
             measured = {
-                name: METRICS[rules.metric](*_columns(part, truth, given))
+                name: round(_measured(rules.metric, part, truth, given), rules.digits)
                 for name, part in parts(truth).items()
             }
         except InvalidError as error:
             return Score(
                 value=0.0, passed=False, reason=str(error.args[0]),
-                explanation=f"invalid: {error.args[1]}", metrics={"valid": 0.0},
+                explanation=f"invalid: {error.args[1]}",
+                metrics={"valid": 0.0} | _metrics("public", None) | _metrics("private", None),
             )  # fmt: skip
-        metrics = {"valid": 1.0}
-        for name, value in measured.items():
-            board = rules.public_scores if name == "public" else rules.private_scores
-            metrics |= _placed(name, value, board, rules)
+        boards = {"public": rules.public_scores, "private": rules.private_scores}
+        places = {name: place(measured[name], boards[name], rules.direction) for name in boards}
+        way = {name: to_floor(measured[name], boards[name], rules.noise_floor) for name in boards}
         return Score(
-            value=metrics["percentile_private"] / 100,
-            passed=bool(metrics["above_median_private"]),
-            explanation=f"{rules.metric} {measured['public']:.6g} public, "
-            f"{measured['private']:.6g} private; rank {metrics['rank_private']:.0f} of "
-            f"{len(rules.private_scores)} private",
-            metrics=metrics,
+            value=places["private"].percentile / 100,
+            passed=places["private"].above_median,
+            explanation=_explained(rules.metric, measured, places, way),
+            metrics={"valid": 1.0}
+            | _metrics("public", places["public"])
+            | _metrics("private", places["private"]),
         )
 
     return score
 
 
-def _placed(name: str, value: float, board: Sequence[float], rules: Contest) -> dict[str, float]:
-    found = place(value, board, rules.direction)
-    ordered = sorted(board)
-    n = len(ordered)
-    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    return {
-        f"score_{name}": value,
-        f"percentile_{name}": found.percentile,
-        f"rank_{name}": float(found.rank),
-        f"above_median_{name}": float(found.above_median),
-        f"medal_{name}": float(found.medal is not None),
-        f"gold_{name}": float(found.medal == "gold"),
-        f"to_floor_{name}": (value - median) / (rules.noise_floor - median),
+def _explained(
+    metric: str,
+    scores: Mapping[str, float],
+    places: Mapping[str, Place],
+    way: Mapping[str, float | None],
+) -> str:
+    said = (
+        f"{name} {metric} {scores[name]}, rank {found.rank} of {found.n}"
+        for name, found in places.items()
+    )
+    facts = {
+        name: {
+            "score": scores[name],
+            "rank": found.rank,
+            "n": found.n,
+            "medal": found.medal,
+            "to_floor": way[name],
+        }
+        for name, found in places.items()
     }
+    return f"{'; '.join(said)}\n{json.dumps(facts)}"
+
+
+def _metrics(part: str, found: Place | None) -> dict[str, float]:
+    """Give what may be averaged over contests; None, an invalid submission, is 0 in all of it.
+
+    A score or a rank is not: 0 would be the best of them, and left out it would flatter.
+    """
+    return {
+        f"percentile_{part}": found.percentile if found else 0.0,
+        f"above_median_{part}": float(found is not None and found.above_median),
+        f"medal_{part}": float(found is not None and found.medal is not None),
+        f"gold_{part}": float(found is not None and found.medal == "gold"),
+    }
+
+
+def _measured(
+    metric: str, ids: Sequence[str], truth: Mapping[str, float], given: Mapping[str, float]
+) -> float:
+    try:
+        value = METRICS[metric]([truth[one] for one in ids], [given[one] for one in ids])
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise InvalidError("not_a_number", f"the numbers are too large for {metric}")
+    return value
 
 
 def parts(ids: Mapping[str, object]) -> dict[str, list[str]]:
@@ -175,12 +223,6 @@ def _number(cell: str, row: int) -> float:
     return value
 
 
-def _columns(
-    ids: Sequence[str], truth: Mapping[str, float], given: Mapping[str, float]
-) -> tuple[list[float], list[float]]:
-    return [truth[one] for one in ids], [given[one] for one in ids]
-
-
 def rmsle(truth: Sequence[float], given: Sequence[float]) -> float:
     """Root mean squared error of ln(1 + y).
 
@@ -241,6 +283,18 @@ def smape(truth: Sequence[float], given: Sequence[float]) -> float:
 METRICS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "rmsle": rmsle, "auc": auc, "smape": smape,
 }  # fmt: skip
+PERFECT = {"rmsle": 0.0, "auc": 1.0, "smape": 0.0}
+"""The score of the truth itself, which nobody reaches without it."""
+
+
+def honest_boards(rules: Contest) -> tuple[Contest, int]:
+    """Take the perfect scores off both boards; give how many there were."""
+    public, n_public = without_perfect(rules.public_scores, PERFECT[rules.metric])
+    private, n_private = without_perfect(rules.private_scores, PERFECT[rules.metric])
+    left = msgspec.structs.replace(
+        rules, public_scores=tuple(public), private_scores=tuple(private)
+    )
+    return left, n_public + n_private
 
 
 def check_contest(rules: Contest, where: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 
 from harness.core.errors import UsageError
 from harness.core.task import Scorer
 from harness.core.types import Output, Sample, Score
+from scorers.answer_parts import literal_elements
 from scorers.answer_types import Match, matches, read_type
 
 PROFILES = ("both", "upstream", "strict")
@@ -17,7 +17,6 @@ EMPTY = '""'
 RULES = ("list_match", "exact_match", "exact_match_0", "plain")
 
 _FIRST_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_PAIR = re.compile(r"@([^\[]+)\[([^\]]*)\]")
 
 
 def data_answer(profile: str = "both", headline: str = "strict") -> Scorer:
@@ -62,7 +61,8 @@ def data_answer(profile: str = "both", headline: str = "strict") -> Scorer:
         answer, gold = ("" if text == EMPTY else text for text in (answer, gold))
         verdicts: dict[str, Match] = {}
         if profile != "strict":
-            verdicts["upstream"] = Match(upstream_rule(facts["rule"])(answer, gold))
+            right = upstream_rule(facts["rule"])(answer, gold)
+            verdicts["upstream"] = Match(right, "" if right else "value")
         if profile != "upstream":
             kind = read_type(facts["answer_type"])
             verdicts["strict"] = matches(answer, gold, kind, facts.get("options", ()))
@@ -122,7 +122,18 @@ def list_match(answer: str, gold: str) -> bool:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    return [(key.strip(), value.strip()) for key, value in _PAIR.findall(text)]
+    """Find ``@([^[]+)\\[([^]]*)]`` from left to right; as a pattern it takes quadratic time."""
+    pairs, at = [], text.find("@")
+    while at >= 0:
+        opening = text.find("[", at + 1)
+        closing = text.find("]", opening + 1)
+        if opening < 0 or closing < 0:
+            # Nor can a later pair be whole.
+            break
+        if opening > at + 1:
+            pairs.append((text[at + 1 : opening].strip(), text[opening + 1 : closing].strip()))
+        at = text.find("@", closing + 1 if opening > at + 1 else opening)
+    return pairs
 
 
 def _same_value(answer: str, gold: str) -> bool:
@@ -148,19 +159,11 @@ def exact_match(answer: str, gold: str, tolerance: float) -> bool:
     answer, gold = answer.strip().lower(), gold.strip().lower()
     if answer == gold:
         return True
-    given, wanted = _as_list(answer), _as_list(gold)
+    given, wanted = (literal_elements(text, only_lists=True) for text in (answer, gold))
     if given is not None and wanted is not None:
-        return given == wanted
+        return {one.lower() for one in given} == {one.lower() for one in wanted}
     try:
         x, g = float(answer), float(gold)
     except ValueError:
         return False
     return abs(x - g) / abs(g) < tolerance if g else abs(x) < tolerance
-
-
-def _as_list(text: str) -> set[str] | None:
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return {str(one).lower() for one in value} if isinstance(value, list) else None

@@ -71,8 +71,8 @@ class Grading(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def rubric(judges: Sequence[RubricJudge], repeats: str = "1", solved: str = "0.8") -> Scorer:
     """Make a scorer that lets judges grade a proof by the item's rubric.
 
-    The item's metadata carry `statement`, `rubric` (criteria as dicts) and `common_errors`; its
-    target is the reference proof, empty where there is none.
+    The item's metadata carry `rubric` (criteria as dicts) and, where they say more than its input,
+    `statement` and `common_errors`; its target is the reference proof, empty where there is none.
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ def read_criteria(sample: Sample) -> list[Criterion]:
 def read_grading(text: str, criteria: Sequence[Criterion]) -> dict[str, int]:
     """Read a judge's answer: exactly one JSON object, with integer points for each criterion.
 
-    Text around the object is tolerated; a second object is not, since nobody can tell which counts.
+    Text around the object is tolerated, an empty ``{}`` too; a second object is not, since nobody can
+    tell which counts.
 
     Parameters
     ----------
@@ -245,7 +246,8 @@ def _objects(text: str) -> list[list[tuple[str, Any]]]:
         end = start + 1
         try:
             value, end = decoder.raw_decode(text, start)
-            found.append(value)
+            if value:  # an empty one is LaTeX or the empty set, and no grading
+                found.append(value)
         except (ValueError, RecursionError):
             pass  # a brace of prose or of LaTeX
         start = text.find("{", end)

@@ -43,7 +43,8 @@ say ""
 # shellcheck disable=SC2086  # several words are meant
 if ! "$harness" run --task aicrypto/ctf --ids own-ctf-wiener-1,own-ctf-ecb-byte-1 --store "$store" \
     --max-tokens 100 --solver "agent?max_turns=5" $agents; then
-    say "No box could be made here ('$harness doctor' says what to install): the demo goes on without it."
+    say "The challenges did not finish (see above; '$harness doctor' says what to install): the demo goes on"
+    say "without them."
     say ""
 fi
 

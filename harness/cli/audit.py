@@ -1,4 +1,4 @@
-"""`harness audit`: is a task itself sound? No model is called.
+"""`harness audit`: is a task itself sound? No model is called but the judges that are named.
 
 `--json` writes one object a line, one for each task, as `harness score` does.
 """
@@ -36,6 +36,9 @@ def audit(
         list[str] | None, S("--arg", help="Switch of the task, k=v; repeatable.")
     ] = None,
     seed: Annotated[int, S(help="Fixes what the task draws, as in a run.")] = 0,
+    judge: Annotated[
+        list[str] | None, S(help="Model SPEC for tasks that a model judges; several: a,b.")
+    ] = None,
     store: Annotated[
         str | None, S(help="Runs of models to look at [$HARNESS_STORE, ./results].")
     ] = None,
@@ -45,6 +48,7 @@ def audit(
     names = split(task)
     options: dict[str, Any] = {
         "data_root": data_root, "data": data, "seed": seed, "args": pairs(arg),
+        "judge": judge,
     }  # fmt: skip
     entries = runnable(expand_tasks(names), names, data_root or data)
     opened = _store(store)

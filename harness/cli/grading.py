@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from harness.runner.summary import Metric
 
 _HEADINGS = {
-    "answers": "whole answers", "criteria": "all criteria", "judge": "judge", "item": "item",
-    "criterion": "criterion",
+    "answers": "whole answers", "criteria": "all criteria", "judge": "judge",
 }  # fmt: skip
 
 
@@ -65,34 +64,39 @@ def import_forms(files: Sequence[Path], as_verdict: bool, store: str | None, jso
         return 0
     for one in found:
         note(_said(one))
-        if one.agreement is not None:
+        if one.agreement is not None and _is_new(one):
             print_agreement(one.agreement)
     return 0
 
 
-def print_agreement(found: Agreement, *, whole: bool = False) -> None:
-    """Write how far judges and people agree; with `whole` not item by item."""
+def print_agreement(found: Agreement) -> None:
+    """Write how far judges and people agree over all answers; single items are for JSON."""
     rows = [
         (" ".join(filter(None, [_HEADINGS[one.scope], one.name])), one.n, _number(one.pearson),
          _number(one.spearman), _number(one.difference))
-        for one in found.pairs if not whole or one.scope not in ("item", "criterion")
+        for one in found.pairs if one.scope not in ("item", "criterion")
     ]  # fmt: skip
     columns = ["judges and people", "pairs", "Pearson [95 %]", "Spearman [95 %]",
                "mean difference [95 %]"]  # fmt: skip
     print_table("", columns, rows, fold=columns[:1])
     facts = [
         f"{found.n_answers} answers graded by {', '.join(found.graders)}",
-        f"judged by {', '.join(found.judges)}" if found.judges else "judged by nobody else",
+        f"compared with what {', '.join(found.judges)} gave" if found.judges
+        else "judged by nobody else",
         *([f"{found.n_unpaired} have no verdict to compare with"] if found.n_unpaired else []),
         *([f"between people Krippendorff's alpha {found.people_alpha:.3f}"]
           if found.people_alpha is not None else []),
     ]  # fmt: skip
-    more = "; by item and criterion with --json" if whole else ""
-    print("; ".join(facts) + f"; all in shares of the points possible{more}\n")
+    print("; ".join(facts) + "; all in shares of the points possible; "
+          "by item and criterion with --json\n")  # fmt: skip
+
+
+def _is_new(one: Graded) -> bool:
+    return bool(one.n_new + one.n_changed + one.n_verdicts)
 
 
 def _said(one: Graded) -> str:
-    if not one.n_new + one.n_changed + one.n_verdicts:
+    if not _is_new(one):
         n = one.n_unchanged
         return f"run {one.run_id}: all {n} gradings are in the store already: nothing to do"
     parts = [

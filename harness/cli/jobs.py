@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from harness.backends.base import LoadOptions
 from harness.cli.output import note
 from harness.core.errors import HarnessError, UsageError
 from harness.core.registry import Entry, expand_tasks
+from harness.core.task import make_task
 from harness.runner.config import RunConfig, make_config
 from harness.runner.limits import Limits, Meter
 
@@ -49,7 +50,11 @@ def make_jobs(asked: Mapping[str, Any], meter: Meter | None = None) -> list[Job]
     models = options.pop("model")
     upstream = options.get("data_root") or options.get("data")
     tasks = runnable(expand_tasks(names), names, upstream)
-    configs = [make_config(task=t.name, model=m, **options) for m in models for t in tasks]
+    args = args_by_task(tasks, options)
+    configs = [
+        make_config(task=t.name, model=m, **{**options, "args": args[t.name]})
+        for m in models for t in tasks
+    ]  # fmt: skip
     if meter is None:
         meter = Meter(configs[0].limits())
     return [Job(config, store, meter) for config in configs]
@@ -82,6 +87,28 @@ def grouped(jobs: Iterable[Job]) -> dict[tuple[str, LoadOptions], list[Job]]:
     for job in jobs:
         groups.setdefault((job.config.model, job.config.load_options()), []).append(job)
     return groups
+
+
+def args_by_task(tasks: Sequence[Entry], options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Give each of several tasks those of the switches that it knows, and what none of them knows.
+
+    So a group takes a switch that one of its tasks reads; a misspelt one is refused as ever.
+    """
+    given: dict[str, str] = options["args"]
+    if not given or len(tasks) == 1:
+        return {task.name: given for task in tasks}
+    known = {task.name: _switches(task, options) for task in tasks}
+    anywhere = set().union(*known.values())
+    return {
+        task.name: {k: v for k, v in given.items() if k in known[task.name] or k not in anywhere}
+        for task in tasks
+    }
+
+
+def _switches(task: Entry, options: Mapping[str, Any]) -> set[str]:
+    where = {name: options.get(name) for name in ("data_root", "data")}
+    request = make_config(task=task.name, model="mock:empty", **where).task_request()
+    return set(make_task(task.name, request).args)
 
 
 def limits_of(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -132,9 +132,9 @@ def print_beside(rows: Sequence[Beside]) -> None:
     cells = []
     for row in rows:
         others = [f"{100 * f.value:.1f} {f.who} ({f.condition})" for f in row.published]
-        here = percent(row.here) if row.here else f"– ({row.why})"
-        cells.append([row.task, row.model, row.metric, here, "\n".join(others)])
-    columns = ["task", "model", "metric", "here % [95 %]", "published by others %"]
+        here = f"– ({row.why})" if row.why or row.here is None else percent(row.here)
+        cells.append([row.task, row.model, row.metric, here, row.n_counted, "\n".join(others)])
+    columns = ["task", "model", "metric", "here % [95 %]", "counted", "published by others %"]
     print_table("Beside published figures", columns, cells, fold=["model", columns[-1]])
     if any(not row.same_items for row in rows):
         note("the published figures are for the benchmark's own items; here other items were asked")
@@ -156,6 +156,7 @@ def _mark(summary: Summary) -> str:
         *(["test model"] if summary.is_test_model else []),
         *([f"imported from {summary.submitter}"] if summary.imported else []),
         *([f"{summary.unchecked} scores unchecked"] if summary.unchecked else []),
+        *([f"{summary.by_people} verdicts by people"] if summary.by_people else []),
     ]
     return f" ({', '.join(marks)})" if marks else ""
 
@@ -169,6 +170,8 @@ def _others(summary: Summary) -> str:
         parts.append(f"open {summary.open}")
     if parts:
         parts.insert(0, f"scored {summary.n_scored}")
+    if corrected := summary.metrics.get("accuracy_corrected"):
+        parts.append(f"by corrected keys {percent(corrected)}")
     if summary.cached:
         parts.append(f"reused {summary.cached}")
     if summary.errors == "exclude":

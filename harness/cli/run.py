@@ -15,6 +15,7 @@ from harness.cli.output import ProgressBar, note, print_beside, print_json, prin
 from harness.cli.suite import KEYS, suite_jobs
 from harness.runner.adaptive_bank import task_bank
 from harness.runner.beside import Beside, beside_published
+from harness.runner.inspect import unavailable
 from harness.runner.lifecycle import StoppedError, carry_out
 from harness.runner.plan import make_plan
 from harness.runner.summary import Summary
@@ -22,6 +23,7 @@ from harness.store.layout import Store
 
 S = typer.Option  # short, since every line below is one
 Groups = dict[tuple[str, LoadOptions], list[Job]]
+_REASONS = 3  # shown of why items could not be asked
 
 
 def register(app: typer.Typer, line: str) -> None:
@@ -175,9 +177,22 @@ def _report(summaries: list[Summary], beside: list[Beside], json: bool) -> None:
     print_summaries(summaries)
     print_beside(beside)
     for summary in summaries:
+        _explain(summary)
         share = summary.counts["truncated"] / max(summary.n_planned, 1)
         if share > 0.01:
             note(
                 f"{summary.task} · {summary.model}: {share:.0%} of the answers were cut at the "
                 "token limit; raise --max-tokens before reading the score"
             )
+
+
+def _explain(summary: Summary) -> None:
+    """Say what is left out of a score, and why."""
+    name = f"{summary.task} · {summary.model}"
+    if n := summary.counts["unscored"]:
+        note(f"{name}: {n} answers have no verdict and are left out: a task that is judged needs "
+             "--judge SPEC, and gradings that can be read")  # fmt: skip
+    if n := summary.counts["unavailable"]:
+        note(f"{name}: {n} items could not be asked here:")
+        for why, times in unavailable(Store.open(summary.store), summary.run_id)[:_REASONS]:
+            note(f"  {why}" + (f" (and {times - 1} more like it)" if times > 1 else ""))

@@ -96,6 +96,8 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     from harness.store.ingest import refresh
     from harness.store.journal import started
     from harness.store.layout import find_run
+    from harness.store.publish import snapshot
+    from harness.store.queries import verdict_givers
 
     opened = Store.open(store, create=False)
     run_id = find_run(opened, name)
@@ -104,10 +106,17 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     record = msgspec.to_builtins(started(opened, run_id))
     record["items"] = [item["item_id"] for item in record["items"]]
     graded = agreement(opened, run_id)
+    scorers, judges = verdict_givers(snapshot(opened), run_id)
     if json:
-        print_json({"summary": summary, "started": record, "agreement": graded})
+        print_json({
+            "summary": summary, "started": record, "agreement": graded,
+            "verdicts": {"scorers": scorers, "judges": judges},
+        })  # fmt: skip
         return
     print_summaries([summary])
+    if scorers:
+        who = f", judged by {', '.join(judges)}" if judges else ""
+        print(f"verdicts of {', '.join(scorers)}{who}\n")
     rows = [
         (name, *("–" if v is None else f"{v:.4f}" for v in (m.value, m.lo, m.hi)), m.method)
         for name, m in summary.metrics.items()
@@ -119,7 +128,7 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
         parts = f"± {r.se_items:.4f} from items, ± {r.se_repeats:.4f} from repeats"
         print(f"standard error {r.se:.4f}: {parts} ({r.n_min} to {r.n_max} an item)\n")
     if graded is not None:
-        print_agreement(graded, whole=True)
+        print_agreement(graded)
     _print_provenance(record)
 
 

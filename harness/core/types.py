@@ -366,7 +366,8 @@ class Score(Struct, frozen=True, kw_only=True):
     reason : str or None
         A short machine word for a status other than ``scored``.
     metrics : dict of str to float
-        Further named values.
+        Further named values. An attempt without an answer counts 0 in each of them, unless its name
+        has a colon (``criterion:ID``): then it is of some items only.
 
     Raises
     ------

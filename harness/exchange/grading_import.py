@@ -21,6 +21,7 @@ from harness.exchange.grading_record import (
     gradings_in,
     human_verdict,
     is_same_verdict,
+    solved_from,
 )
 from harness.exchange.grading_table import Row, read_tables
 from harness.exchange.rejected import Reasons
@@ -258,6 +259,8 @@ def _keep(store: Store, journal: Journal, given: Sequence[_Given], verdict: bool
 def _give_verdicts(journal: Journal, history: History, given: Sequence[_Given]) -> int:
     n = 0
     every = gradings_in(read_records(journal.path))
+    started = history.started
+    solved = solved_from(started.scorer)
     for form in {one.place[:3]: one.form for one in given}.values():
         record = form.record
         of_answer = [
@@ -266,7 +269,7 @@ def _give_verdicts(journal: Journal, history: History, given: Sequence[_Given]) 
             and grading.content == form.content
         ]  # fmt: skip
         old = history.scores.get(history.place(record))
-        made = human_verdict(record, history.started.metric, of_answer, old)
+        made = human_verdict(record, started.metric, of_answer, old, solved)
         if not is_same_verdict(old, made):
             journal.append(made)
             n += 1

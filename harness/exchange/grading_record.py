@@ -12,11 +12,13 @@ from statistics import fmean
 import msgspec
 from msgspec import Struct
 
+from harness.core.errors import UsageError
 from harness.core.records import SCHEMA, EventRecord, Record, SampleRecord, ScoreRecord
+from harness.core.spec import parse_spec
 
 KIND = "human_grading"
 HUMAN = "human"
-SOLVED = 0.8  # share of a rubric's points from which on an answer counts as solved (our own)
+_SOLVED = 0.8  # share of a rubric's points from which on an answer counts as solved (our own)
 Place = tuple[str, int, int, str]
 
 
@@ -78,8 +80,33 @@ def gradings_in(records: Iterable[Record]) -> dict[Place, Grading]:
     return found
 
 
+def solved_from(scorer: str) -> float:
+    """Read the share of the points from which on an answer counts as solved in a run.
+
+    Parameters
+    ----------
+    scorer : str
+        The run's scorer SPEC. One that names no share, or none that can be one (a run may have come
+        from elsewhere), means 0.8.
+
+    Examples
+    --------
+    >>> solved_from("rubric?repeats=1&solved=0.5"), solved_from("number")
+    (0.5, 0.8)
+    """
+    try:
+        share = float(parse_spec(scorer).args.get("solved", _SOLVED))
+    except (UsageError, ValueError):
+        return _SOLVED
+    return share if 0 < share <= 1 else _SOLVED
+
+
 def human_verdict(
-    record: SampleRecord, metric: str, gradings: Sequence[Grading], old: ScoreRecord | None
+    record: SampleRecord,
+    metric: str,
+    gradings: Sequence[Grading],
+    old: ScoreRecord | None,
+    solved: float = _SOLVED,
 ) -> ScoreRecord:
     """Make the verdict that people came to: the mean of what each of them gave.
 
@@ -93,6 +120,8 @@ def human_verdict(
         On the same criteria; at least one.
     old : ScoreRecord or None
         The verdict whose place it takes.
+    solved : float
+        Share of a rubric's points from which on the answer counts as solved (see `solved_from`).
     """
     ordered = sorted(gradings, key=lambda one: one.grader)
     value = fmean(one.share for one in ordered)
@@ -111,7 +140,7 @@ def human_verdict(
         epoch=record.epoch, attempt=record.attempt, scorer=HUMAN, scorer_version="1",
         metric=metric, status="scored", value=value,
         # The mean of whole points may miss the threshold by a rounding error.
-        passed=value >= SOLVED - 1e-9 if first.rubric else value == 1.0,
+        passed=value >= solved - 1e-9 if first.rubric else value == 1.0,
         answer=old.answer if old else None, explanation=f"graded by people: {said}",
         judge_variant="+".join(f"{HUMAN}:{one.grader}" for one in ordered), metrics=metrics,
         replaces=old.seq if old else None,
@@ -120,5 +149,5 @@ def human_verdict(
 
 def is_same_verdict(one: ScoreRecord | None, two: ScoreRecord) -> bool:
     """Tell whether a verdict says what another one says."""
-    names = ("scorer", "judge_variant", "value", "metrics", "explanation")
+    names = ("scorer", "judge_variant", "value", "passed", "metrics", "explanation")
     return one is not None and all(getattr(one, name) == getattr(two, name) for name in names)

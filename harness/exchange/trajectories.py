@@ -120,8 +120,10 @@ def _conversation(
     record: SampleRecord, events: Iterable[EventRecord]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], bool]:
     """Put the turns behind the prompt; give messages, tools and whether a template was applied."""
-    messages, templated = _prompt(record.prompt)
+    messages = _prompt(record.prompt)
     summary: dict[str, Any] = msgspec.json.decode(record.tool_log) if record.tool_log else {}
+    # An agent is always told of its tools, in a turn before the question.
+    templated = len(messages) == 1 and ("protocol" in summary or _has_marks(record.prompt))
     if "protocol" not in summary:
         return [*messages, {"role": "assistant", "content": record.output}], [], templated
     protocol: Protocol = summary["protocol"]
@@ -137,7 +139,7 @@ def _conversation(
     return messages, offered, templated
 
 
-def _prompt(text: str) -> tuple[list[dict[str, Any]], bool]:
+def _prompt(text: str) -> list[dict[str, Any]]:
     """Read a stored prompt; of a local model it is a text with its template applied."""
     if text.startswith("["):
         try:
@@ -145,8 +147,13 @@ def _prompt(text: str) -> tuple[list[dict[str, Any]], bool]:
         except msgspec.DecodeError:
             read = []
         if read and all("role" in message for message in read):
-            return read, False
-    return [{"role": "user", "content": text}], "<|" in text
+            return read
+    return [{"role": "user", "content": text}]
+
+
+def _has_marks(text: str) -> bool:
+    """Tell whether a text holds what chat templates put between turns."""
+    return any(mark in text for mark in ("<|", "[INST]", "<start_of_turn>", "<bos>", "<s>"))
 
 
 def _said(data: Mapping[str, Any], tools: tuple[Tool, ...], protocol: Protocol) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Is a task itself sound? Every check that needs no model, and what stored runs tell besides.
 
+Where a model judges the answers, it is asked what it gives gold, nothing, and a few constant texts.
+
 Chance is tested exactly and one-sided: a baseline warns when guessing among the options would do as
 well with a probability below 1 %, divided by the number of baselines of which the best is shown.
 """
@@ -77,7 +79,8 @@ def audit(
     progress : callable, optional
         Told the name of each check before it begins.
     **options
-        What a run would read its items with: `data_root`, `seed`, `args` (see `RunConfig`).
+        What a run would read its items with: `data_root`, `seed`, `args`, and `judge`, model SPECs
+        for a scorer that asks one (see `RunConfig`).
 
     Returns
     -------
@@ -97,10 +100,13 @@ def audit(
     if not subject.samples:
         raise UsageError(f"task {task!r} has no items to audit")
     checks = []
-    for check in CHECKS:
-        if progress:
-            progress(check.__name__)
-        checks.append(_guarded(check.__name__, partial(check, subject)))
+    try:
+        for check in CHECKS:
+            if progress:
+                progress(check.__name__)
+            checks.append(_guarded(check.__name__, partial(check, subject)))
+    finally:
+        subject.close()
     if progress:
         progress("store")
     stored = Stored(subject, store)

@@ -33,7 +33,7 @@ from harness.store.layout import Store
 _A_FEW = 5
 # What a model may say to everything; each is right only where the reference says the same.
 _CONSTANTS = ("0", "1", "2", "yes", "no", "A", "none", "I do not know.")
-_NO_JUDGE = "the scorer asks a judge, and none is asked here: nothing is known of it"
+_NO_JUDGE = "the scorer asks a judge, and none was named (--judge SPEC): nothing is known of it"
 _NOT_ONE_TURN = "answers are made in several steps: only the whole path can score them"
 
 
@@ -68,6 +68,7 @@ def gold_path(subject: Subject) -> Check:
     All items where gold has several turns: nothing else scores it. Of a task with tools a few, since
     each takes a box and the time of its programs.
     """
+    subject.close()  # the run loads the judges itself: never twice at once
     limit = _A_FEW if subject.one_turn or subject.task.environment is not None else None
     config = msgspec.structs.replace(subject.config, model="mock:gold", limit=limit)
     solvers = [subject.task.solver]
@@ -80,9 +81,15 @@ def gold_path(subject: Subject) -> Check:
             chosen = msgspec.structs.replace(config, solver=solver)
             summary = start(chosen, Store.open(Path(folder)))
         value = next(iter(summary.metrics.values())).value
-        if value is None and summary.counts["unscored"] == len(samples):
+        unjudged = subject.judges is None and summary.counts["unscored"] == len(samples)
+        if value is None and unjudged:
             return Check(name="gold_path", verdict="warn", value=None, why=_NO_JUDGE)
-        if value is None or abs(value - wanted) > 1e-9 or summary.status != "done":
+        missing = summary.counts["unavailable"]
+        if missing == len(samples):
+            why = f"none of {missing} items tried can be asked here: `harness run` says what they miss"
+            return Check(name="gold_path", verdict="warn", value=None, why=why)
+        through = summary.n_counted + missing == len(samples)
+        if value is None or abs(value - wanted) > 1e-9 or not through:
             shown = "nothing" if value is None else f"{value:.4g}"
             why = f"mock:gold through solver {solver} scores {shown} instead of {wanted:.4g}"
             why += f" on {some(s.item_id for s in samples)}"
@@ -90,6 +97,7 @@ def gold_path(subject: Subject) -> Check:
     whole = len(subject.samples)
     shown = f"{len(samples)} of {whole} items" if len(samples) < whole else f"{whole} items"
     why = f"mock:gold through solver {' and '.join(solvers)} scores right on {shown}"
+    why += f", of which {missing} cannot be asked here" if missing else ""
     return Check(name="gold_path", verdict="ok", value=wanted, why=why)
 
 

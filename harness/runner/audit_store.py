@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import mean
+from typing import Any
 
 import msgspec
 
@@ -57,6 +58,8 @@ class Stored:
             ):  # fmt: skip
                 continue
             config = msgspec.json.decode(run.config)
+            if _asked(config, subject) != _asked({"args": subject.config.args}, subject):
+                continue
             model = found[bool(config.get("no_data"))].setdefault(
                 run.variant or run.model, defaultdict(list)
             )
@@ -102,7 +105,12 @@ def no_data_scores(subject: Subject, stored: Stored) -> Check:
     shown, above, best = [], [], 0.0
     for model in both:
         values = stored.bare[model]
-        bare, full = mean(values.values()), mean(stored.full[model].values())
+        # Of the same items only: a run may have asked a part of them.
+        common = values.keys() & stored.full[model].keys()
+        if not common:
+            continue
+        bare = mean(values[item] for item in common)
+        full = mean(stored.full[model][item] for item in common)
         best = max(best, bare)
         lost = f", {100 * (1 - bare / full):.1f} % of it lost" if full else ""
         shown.append(f"{model} {100 * bare:.1f} % (with the data {100 * full:.1f} %{lost})")
@@ -149,6 +157,12 @@ def shortcuts(subject: Subject, stored: Stored) -> Check:
 def _most(n: int) -> int:
     """Three of five, and never fewer than three."""
     return max(MODELS, -(-3 * n // 5))
+
+
+def _asked(config: Mapping[str, Any], subject: Subject) -> dict[str, str]:
+    """Give the switches that a model could notice: runs with others answered other questions."""
+    args = config.get("args") or {}
+    return {k: v for k, v in args.items() if k not in subject.task.scorer_args}
 
 
 def _chance(subject: Subject) -> float:

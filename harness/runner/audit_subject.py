@@ -14,7 +14,7 @@ from harness.core.task import Scorer, Task, make_task
 from harness.core.types import Message, Output, Sample, Score, TextPart
 from harness.runner.audit_text import clean
 from harness.runner.config import RunConfig
-from harness.runner.judging import NO_JUDGE, build_scorer
+from harness.runner.judging import NO_JUDGE, Judges, build_scorer, wants_judge
 from harness.runner.prompt import Prompt
 from harness.runner.scoring import judge
 
@@ -53,14 +53,27 @@ class Subject:
     Parameters
     ----------
     config : RunConfig
-        Says which task, with which data, seed and switches.
+        Says which task, with which data, seed and switches, and who judges its answers.
+
+    Attributes
+    ----------
+    judges : Judges or None
+        None where none is named or the scorer asks none.
     """
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
         self.task: Task = make_task(config.task, config.task_request())
         self.samples: Sequence[Sample] = self.task.samples
-        self._scorer: Scorer = build_scorer(self.task.scorer)
+        asked = config.judge if wants_judge(self.task.scorer) else None
+        self.judges = Judges(asked) if asked else None
+        each = self.judges.each if self.judges else ()
+        self._scorer: Scorer = build_scorer(self.task.scorer, each)
+
+    def close(self) -> None:
+        """Let the judges' models go; the next question loads them again."""
+        if self.judges is not None:
+            self.judges.close()
 
     @cached_property
     def golds(self) -> list[tuple[str, ...]]:
@@ -69,9 +82,14 @@ class Subject:
 
     @cached_property
     def one_turn(self) -> bool:
-        """Whether an answer is one text that the scorer can read without the solver."""
+        """Whether an answer is one text that the scorer can read without the solver.
+
+        With an agent it is what the model hands in, where gold is nothing but that.
+        """
         solver = parse_spec(self.config.solver or self.task.solver).name
-        return solver in ("generate", "choose") and all(len(gold) == 1 for gold in self.golds)
+        if solver in ("generate", "choose"):
+            return all(len(gold) == 1 for gold in self.golds)
+        return all(isinstance(self.task.gold(sample), str) for sample in self.samples)
 
     @cached_property
     def prompts(self) -> list[str]:

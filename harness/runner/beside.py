@@ -19,6 +19,8 @@ class Beside(Struct, frozen=True, kw_only=True):
     here : Metric or None
         None where this run cannot have it; `why` says what it would take.
     why : str
+    n_counted : int
+        Attempts that the figure rests on; the published ones say theirs in `condition`.
     same_items : bool
         The run used the benchmark's own files; figures on our own items are of other questions.
     published : tuple of PublishedFigure
@@ -29,6 +31,7 @@ class Beside(Struct, frozen=True, kw_only=True):
     metric: str
     here: Metric | None
     why: str
+    n_counted: int
     same_items: bool
     published: tuple[PublishedFigure, ...]
 
@@ -51,7 +54,8 @@ def beside_published(summary: Summary, *, same_items: bool) -> list[Beside]:
         rows.append(
             Beside(
                 task=summary.task, model=summary.model, metric=metric, here=here,
-                why="" if here else _missing(metric), same_items=same_items,
+                why="" if here and here.value is not None else _missing(metric),
+                n_counted=summary.n_counted, same_items=same_items,
                 published=tuple(f for f in figures if f.metric == metric),
             )
         )  # fmt: skip
@@ -61,4 +65,6 @@ def beside_published(summary: Summary, *, same_items: bool) -> list[Beside]:
 def _missing(metric: str) -> str:
     """Say what a run would need to have a metric."""
     repeats = re.fullmatch(r"pass@(\d+)", metric)
+    if metric == "scoring_rate":
+        return "needs gradings: --judge SPEC"
     return f"needs --epochs {repeats[1]}" if repeats else "no such metric in this run"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.core.errors import HarnessError, UsageError, unknown
-from harness.core.records import RunStarted
+from harness.core.records import RunStarted, SampleRecord
 from harness.core.task import make_task
 from harness.core.types import Sample
 from harness.runner.config import RunConfig
 from harness.store import queries
 from harness.store.ingest import refresh
-from harness.store.journal import started
+from harness.store.journal import read_records, started
 from harness.store.layout import Store
 from harness.store.publish import snapshot
 
@@ -98,3 +99,16 @@ def _reference(run: RunStarted, item_id: str) -> Any:
         "gold": task.gold(found),
         "metadata": found.metadata,
     }
+
+
+def unavailable(store: Store, run_id: str) -> list[tuple[str, int]]:
+    """Give the reasons why items of a run could not be asked, the most frequent first.
+
+    Reasons that differ in the item alone are one: what stands before the first ": " is left out
+    where it is the item's name.
+    """
+    reasons: Counter[str] = Counter()
+    for record in read_records(store.journal(run_id)):
+        if isinstance(record, SampleRecord) and record.status == "unavailable":
+            reasons[(record.error or "no reason given").removeprefix(f"{record.item_id}: ")] += 1
+    return reasons.most_common()

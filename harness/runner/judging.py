@@ -225,7 +225,8 @@ def split_judges(text: str) -> list[str]:
     Raises
     ------
     UsageError
-        For one that is named twice: how often a judge is asked is the scorer's to say.
+        For one that is named twice (how often a judge is asked is the scorer's to say), and for a
+        comma that nothing stands before or after.
 
     Examples
     --------
@@ -234,6 +235,11 @@ def split_judges(text: str) -> list[str]:
     """
     specs = _BETWEEN.split(text)
     for spec in specs:
+        if not spec.strip(", ") or spec.lstrip()[0] == "," or spec.rstrip()[-1] == ",":
+            raise UsageError(
+                f"--judge {text!r}: no judge stands beside a comma: name one there, or leave it out "
+                "(inside an option's value write %2C)"
+            )
         if specs.count(spec) > 1:
             raise UsageError(f"--judge names {spec!r} twice: each judge is named once")
     return specs
@@ -297,11 +303,13 @@ def wants_judge(text: str) -> bool:
 
 def _drawing(asked: dict[str, str], spec: str) -> Generation:
     """Read how a judge is to be asked; greedily where its SPEC does not say."""
+    name, what = "temperature", "number"
     try:
-        temperature = float(asked.get("temperature", "0"))
-        longest = int(asked.get("max_tokens", _MAX_TOKENS))
+        temperature = float(asked.get(name, "0"))
+        name, what = "max_tokens", "whole number"
+        longest = int(asked.get(name, _MAX_TOKENS))
     except ValueError as error:
-        raise UsageError(f"--judge {spec!r}: {error}") from error
+        raise UsageError(f"--judge {spec!r}: {name}={asked[name]} is no {what}") from error
     if not 0 <= temperature <= 100:
         raise UsageError(f"--judge {spec!r}: temperature must lie between 0 and 100")
     if longest < 1:

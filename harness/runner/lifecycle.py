@@ -164,6 +164,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
     task, backend = plan.task, plan.backend
     hashes = plan_hashes(plan)
     identity = backend.identity
+    worth = {s.item_id: s.metadata["points"] for s in plan.samples if "points" in s.metadata}
     return RunStarted(
         seq=0,
         ts="",
@@ -195,6 +196,7 @@ def run_started(plan: Plan, run_id: str) -> RunStarted:
             "generation": msgspec.to_builtins(plan.generation),
             "judge": _judges_of(plan),
             **({"toolset": task.toolset} if plan.works_locally else {}),
+            **({"points": worth} if worth else {}),
             **hashes,
         },
         environment=environment(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from harness.runner.adaptive_outcome import METHOD, Outcome
 from harness.runner.repeats import Repeats, repeats_of
 from harness.stats.intervals import Estimate, estimate, ratio, wilson
 from harness.store import queries
+from harness.store.journal import started
 from harness.store.layout import Store
 from harness.store.publish import snapshot
 
@@ -54,6 +56,8 @@ class Summary(Struct, kw_only=True):
         Whether somebody else ran it and sent it (`harness import`), and who.
     unchecked : int
         Scores of an imported run that could not be given again here: they are the sender's word.
+    by_people : int
+        Answers whose verdict people gave (`harness import grading --as-verdict`).
     adaptive : Outcome or None
         Of an adaptive run: ability, and the estimated score over all items, which is then the only
         metric (its method is ``irt-adaptive``): means over items that were chosen are none.
@@ -84,6 +88,7 @@ class Summary(Struct, kw_only=True):
     imported: bool = False
     submitter: str | None = None
     unchecked: int = 0
+    by_people: int = 0
     notes: list[str] = field(default_factory=list)
     adaptive: Outcome | None = None
     repeats: Repeats | None = None
@@ -106,7 +111,13 @@ def summaries(store: Store, run_ids: list[str] | None = None) -> list[Summary]:
     """Read the summaries of some runs, or of all, oldest first."""
     con = snapshot(store)
     totals = queries.run_totals(con, run_ids)
-    return [_one(con, store, row, totals[row.run_id]) for row in queries.run_rows(con, run_ids)]
+    by_people = queries.human_verdicts(con)
+    return [
+        msgspec.structs.replace(
+            _one(con, store, row, totals[row.run_id]), by_people=by_people.get(row.run_id, 0)
+        )
+        for row in queries.run_rows(con, run_ids)
+    ]
 
 
 def headline_of(summary: Summary) -> tuple[str, Metric]:
@@ -124,12 +135,13 @@ def _one(con: Any, store: Store, row: queries.RunRow, totals: queries.RunTotals)
             outcome = msgspec.convert(totals.adaptive, Outcome)
         metrics[row.metric] = _estimated(outcome)
     # A strategy's verdict leads.
-    for name in () if metrics else sorted(totals.metrics, key=lambda n: n != row.strategy):
-        result = _estimate(con, run_id, name, totals.totals.get(name))
+    names = () if metrics else sorted(totals.metrics, key=lambda n: n != row.strategy)
+    for name, result in _estimates(con, run_id, names, totals.totals).items():
         metrics[name] = Metric(result.value, result.lo, result.hi, result.method)
-        notes.extend(n for n in result.notes if n not in notes)
+        if not _is_count(name):
+            notes.extend(n for n in result.notes if n not in notes)
     if "points_possible" in metrics:
-        metrics = _with_scoring_rate(con, run_id, metrics, notes)
+        metrics = _with_scoring_rate(con, store, run_id, metrics, notes)
     repeats = None
     if row.epochs > 1 and metrics:
         repeats, pass_at_k = repeats_of(con, run_id, next(iter(metrics)))
@@ -175,26 +187,47 @@ def _estimated(outcome: Outcome | None) -> Metric:
     return Metric(outcome.score, outcome.lo, outcome.hi, METHOD)
 
 
-def _estimate(con: Any, run_id: str, metric: str, total: queries.Total | None) -> Estimate:
-    """Choose the interval: a proportion needs its two sums only, anything else every item."""
-    if total is None:
-        return estimate([])
-    if total.is_binary and total.n_clusters == total.n_items:
-        return wilson(round(total.total), total.n_items)
-    values = queries.item_values(con, run_id, metric)
-    return estimate([mean for _, _, mean, _ in values], [cluster for _, cluster, _, _ in values])
+def _estimates(
+    con: Any, run_id: str, names: Sequence[str], totals: Mapping[str, queries.Total]
+) -> dict[str, Estimate]:
+    """Choose the intervals: a proportion needs its two sums only, anything else every item."""
+    found: dict[str, Estimate] = {}
+    alone = [name for name in names if _is_proportion(totals.get(name))]
+    values = queries.item_values_of(con, run_id, [name for name in names if name not in alone])
+    for name in names:
+        total = totals.get(name)
+        if name in alone and total is not None:
+            found[name] = wilson(round(total.total), total.n_items)
+        else:
+            means = [mean for _, _, mean, _ in values[name]]
+            found[name] = estimate(means, [cluster for _, cluster, *_ in values[name]])
+        if _is_count(name):
+            # How many there were is no sample of anything.
+            found[name] = msgspec.structs.replace(found[name], lo=None, hi=None, method="mean")
+    return found
+
+
+def _is_proportion(total: queries.Total | None) -> bool:
+    return total is not None and total.is_binary and total.n_clusters == total.n_items
+
+
+def _is_count(name: str) -> bool:
+    """Tell whether a metric counts or describes verdicts and measures nothing of the model."""
+    return name.startswith("n_") or name == "spread"
 
 
 def _with_scoring_rate(
-    con: Any, run_id: str, metrics: dict[str, Metric], notes: list[str]
+    con: Any, store: Store, run_id: str, metrics: dict[str, Metric], notes: list[str]
 ) -> dict[str, Metric]:
     """Put points won over points possible behind the headline, in place of the points themselves.
 
-    An item's share is its headline, so that unreadable and refused answers win nothing.
+    An item's share is its headline: an answer without a proof and a refusal win nothing, one whose
+    grading nobody can read is left out.
     """
     headline, *others = metrics
     shares = queries.item_values(con, run_id, headline)
-    worth = queries.points_possible(con, run_id)
+    # What the task says; of older runs, what any verdict on the item said.
+    worth = started(store, run_id).task_info.get("points") or queries.points_possible(con, run_id)
     rate = Metric(None, None, None, "ratio-t")
     if unknown := [item for item, *_ in shares if item not in worth]:
         notes.append(f"no scoring_rate: what {len(unknown)} items are worth is not known")

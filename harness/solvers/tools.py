@@ -96,6 +96,9 @@ class Workbench:
     network : Network, optional
         Of a service that the model may talk to (`harness.sandbox.Network`); made for this attempt
         alone and ended by whoever made it.
+    keep : sequence of str
+        Names of files that outlive their box: when a call loses it, they stay as they then were,
+        for `collect`. The next box does not have them.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class Workbench:
         mounts: Mapping[str, Path] | None = None,
         preload: Sequence[str] = (),
         network: Network | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
         self.tools: tuple[Tool, ...] = tuple(TOOLS[name] for name in tools)
         self._level = level
@@ -116,6 +120,8 @@ class Workbench:
         self._mounts = dict(mounts or {})
         self._preload = tuple(preload)
         self._network = network
+        self._keep = tuple(keep)
+        self._kept: dict[str, bytes] = {}
         self._worker: Worker | None = None
         self._isolation: Mapping[str, Any] | None = None
         self._lost = False
@@ -163,8 +169,14 @@ class Workbench:
         """Read files of the working folder; see `harness.sandbox.Box.collect`."""
         worker = self._worker
         if worker is None:  # no call was made yet, or the box is gone with its files
-            return {}, dict.fromkeys(names, "missing")
-        return worker.collect(names)
+            files, refused = dict[str, bytes](), dict.fromkeys(names, "missing")
+        else:
+            files, refused = worker.collect(names)
+        for name in names:
+            if name in self._kept and refused.get(name) == "missing":
+                files[name] = self._kept[name]
+                del refused[name]
+        return files, refused
 
     def kill(self) -> None:
         """End the box at once, from any thread."""
@@ -190,6 +202,7 @@ class Workbench:
         self._lost = not worker.alive
         used = self._used(worker)
         if self._lost:
+            self._kept |= worker.collect(self._keep)[0]
             self._drop()
         status, reason = reply.status, reply.reason
         if line and reply.value == "'timeout'":

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
+    "ItemValue",
     "RunRow",
     "RunTotals",
     "StoredAnswer",
@@ -42,8 +43,10 @@ __all__ = [
     "fit_items",
     "fit_models",
     "fits",
+    "human_verdicts",
     "item_repeats",
     "item_values",
+    "item_values_of",
     "metrics",
     "run_rows",
     "run_totals",
@@ -313,21 +316,45 @@ def _totals_of(con: DuckDBPyConnection, run_id: str) -> RunTotals:
     return found[run_id]
 
 
-def item_values(
-    con: DuckDBPyConnection, run_id: str, metric: str
-) -> list[tuple[str, str | None, float, int]]:
-    """Give the items that count, with their mean over epochs.
+ItemValue = tuple[str, str | None, float, int]
+"""An item with its cluster, its mean over epochs, and the number of epochs that count."""
+
+
+def item_values(con: DuckDBPyConnection, run_id: str, metric: str) -> list[ItemValue]:
+    """Give the items that count in one metric of a run, ordered by item."""
+    return item_values_of(con, run_id, [metric])[metric]
+
+
+def item_values_of(
+    con: DuckDBPyConnection, run_id: str, metrics: Sequence[str]
+) -> dict[str, list[ItemValue]]:
+    """Give the items that count, of several metrics with one look at the run.
 
     Returns
     -------
-    list of (item_id, cluster_id, mean, n_epochs)
-        Ordered by item.
+    dict of str to list of ItemValue
+        By metric, empty lists included; ordered by item.
     """
-    return con.execute(
-        "SELECT item_id, cluster_id, mean, n FROM v_items_scored "
-        "WHERE run_id = $run AND metric = $metric ORDER BY item_id",
-        {"run": run_id, "metric": metric},
+    found: dict[str, list[ItemValue]] = {metric: [] for metric in metrics}
+    if not found:
+        return found
+    rows = con.execute(
+        "SELECT metric, item_id, cluster_id, mean, n FROM v_items_scored "
+        "WHERE run_id = $run AND list_contains($metrics, metric) ORDER BY item_id",
+        {"run": run_id, "metrics": list(found)},
     ).fetchall()
+    for metric, *value in rows:
+        found[metric].append(tuple(value))
+    return found
+
+
+def human_verdicts(con: DuckDBPyConnection) -> dict[str, int]:
+    """Count the answers of each run whose verdict people gave; runs without any are left out."""
+    rows = con.execute(
+        "SELECT run_id, count(DISTINCT (item_id, epoch)) FROM scores WHERE scorer = 'human' "
+        "GROUP BY run_id"
+    ).fetchall()
+    return dict(rows)
 
 
 def points_possible(con: DuckDBPyConnection, run_id: str) -> dict[str, float]:

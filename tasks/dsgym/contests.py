@@ -22,15 +22,20 @@ from harness.core.task import Task, TaskRequest
 from harness.core.types import Generation, Message, Sample
 from harness.solvers.environment import Environment, EnvironmentRequest
 from harness.solvers.tools import gold_call
-from scorers.contest import Contest, check_contest
+from scorers.contest import Contest, check_contest, honest_boards
 from tasks.dsgym.kernel import SUBMISSION, Kernel
 from tasks.dsgym.own import own_root
 from tasks.dsgym.rows import Text, file_hashes, host_file
-from tasks.dsgym.task import OWN, SYSTEM, TOTAL_S, UPSTREAM, limits, toolset
+from tasks.dsgym.task import OWN, TOTAL_S, UPSTREAM, limits, toolset
 from tasks.readers import read_rows
 
 FILES = ("train.csv", "test.csv", "sample_submission.csv")
 BOARD = {"board": "120 reference programs, no people"}
+SYSTEM = """\
+You are a data scientist in a prediction contest. You write and run Python, step by step: look at the \
+data, hold a part of the training rows back, and compare models on it before you predict. Reason \
+briefly in <reasoning> tags before every step."""
+
 INSTRUCTIONS = f"""\
 Write your predictions for the rows of test.csv into the file {SUBMISSION} in the working folder, with \
 exactly the columns of sample_submission.csv and every id once. You may write it again: the last one \
@@ -82,14 +87,16 @@ def _boards(root: Path) -> dict[str, _Board]:
 
 def _sample(row: _ContestRow, root: Path, boards: dict[str, _Board], path: Path) -> Sample:
     name = row.challenge_name
+    answers = f"data/truth/{name}.csv"
     truth, without, rules = "", "", None
+    # Files are named as below the root: the message is stored with the attempt.
     try:
         rules = _rules(row, boards.get(name))
-        truth = (root / "data" / "truth" / f"{name}.csv").read_text(encoding="utf-8")
-    except OSError as error:
-        without = f"{error.filename} is missing: without the truth nothing can be scored"
+        truth = (root / answers).read_text(encoding="utf-8")
+    except OSError:
+        without = f"{answers} is missing: without the truth nothing can be scored"
     except msgspec.ValidationError as error:
-        without = f"{path}, {name}: {error}: without it nothing can be scored"
+        without = f"{path.relative_to(root)}, {name}: {error}: without it nothing can be scored"
     if rules is not None:
         check_contest(rules, f"{path}, {name}")
     files = [f"{row.docker_challenge_path}/{file}" for file in FILES]
@@ -159,28 +166,48 @@ def guess(sample: Sample, rng: Random) -> str:
     return "I have no idea."
 
 
+def _count_perfect(samples: list[Sample], *, drop: bool) -> int:
+    """Count the perfect scores on all boards; a board that is flat without them is refused."""
+    n_perfect = 0
+    for sample in samples:
+        if sample.metadata["contest"] is None:
+            continue
+        rules, n = honest_boards(Contest(**sample.metadata["contest"]))
+        n_perfect += n
+        if drop:
+            check_contest(rules, f"{sample.item_id} without perfect scores")
+    return n_perfect
+
+
 def _task(name: str, root: Path, request: TaskRequest) -> Task:
     turns = request.args.get("turns", "15")
     if not turns.isdecimal() or int(turns) < 1:
         raise UsageError(f"--arg turns={turns} is no number of replies")
     own = name == "own_predict"
+    perfect = request.choose("perfect", ("keep", "drop"))
+    samples = read_contests(root, name)
+    n_perfect = _count_perfect(samples, drop=perfect == "drop")
+    said = {
+        "perfect_scores": f"{n_perfect} on the boards, {'kept' if perfect == 'keep' else 'left out'}"
+    }
     return Task(
         name=f"dsgym/{name}",
         version="1",
-        samples=read_contests(root, name),
+        samples=samples,
         prompt="{{ input }}",
         system=SYSTEM,
         gold=gold,
         guess=guess,
         solver=f"agent?protocol=tags&max_turns={turns}&wall_s={TOTAL_S:g}",
-        scorer="contest",
+        scorer=f"contest?perfect={perfect}",
         metric="percentile",
         generation=Generation(max_tokens=1524),
         environment=partial(environment, root=root, no_data=request.no_data),
         toolset=toolset(),
         withholds="the data files: their folders are empty",
-        args=("turns",),
-        info={"benchmark": f"DSGym {name}", **(OWN | BOARD if own else UPSTREAM)},
+        args=("turns", "perfect"),
+        scorer_args=("perfect",),
+        info={"benchmark": f"DSGym {name}", **(OWN | BOARD if own else UPSTREAM), **said},
     )
 
 

@@ -1,6 +1,7 @@
 """Where a data question is worked on: a Python that keeps its state, the data read-only, an answer.
 
-For a contest the answer is a file: whatever ``submission.csv`` holds at the end is judged.
+For a contest the answer is a file: what was last written to ``submission.csv`` is judged, also where
+the process that wrote it was lost later.
 """
 
 from __future__ import annotations
@@ -86,11 +87,13 @@ class Kernel:
         """Look for the data; the box is started by the first cell."""
         for inside, path in self._data.items():
             if not path.is_file():
-                raise HarnessError(f"{path} is missing ({inside} in the box)")
+                # Named as below the root: the message is stored, and a home folder is nobody's business.
+                below = f"data/data/{inside.removeprefix('/data/')}"
+                raise HarnessError(f"{below} is missing below the data root ({inside} in the box)")
         mounts = self._mounts()
         bench = Workbench(
             level=self._level, tools=("python",), limits=self._limits, mounts=mounts,
-            preload=PRELOAD,
+            preload=PRELOAD, keep=(SUBMISSION,) if self._submission else (),
         )  # fmt: skip
         self._bench = self._stack.enter_context(bench)
         if self._killed:

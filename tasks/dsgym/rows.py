@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from harness.core.errors import UsageError
-from tasks.dsgym.types import choice_type, dabstep_type, daeval_type, dsbio_type, number_type
+from tasks.dsgym.types import choice_type, dabstep_type, daeval_type, dsbio_type, qrdata_type
 from tasks.readers import read_rows
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -193,7 +193,9 @@ def qrdata(root: Path, *, reference: bool = False) -> list[Question]:
                 files=tuple(row.data),
                 sections=tuple(sections),
                 rule="exact_match",
-                answer_type=choice_type(row.answer) if options else number_type(row.answer),
+                answer_type=choice_type(row.answer)
+                if options
+                else qrdata_type(row.answer, row.question),
                 options=_texts(options),
                 category=facts.question_type,
                 cluster=" ".join(row.data),

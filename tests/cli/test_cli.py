@@ -469,3 +469,30 @@ def test_trajectories_are_lines_of_json_chosen_by_score(say, filled, tmp_path):
     assert good == [line for line in lines if line["score"] == 1.0]
     code, _, err = say("export", "trajectories", "--store", str(filled))
     assert (code, len(err.splitlines())) == (2, 1)
+
+
+def test_a_group_takes_a_switch_of_one_of_its_tasks(say, here):
+    both = [
+        "run",
+        "--task",
+        "aicrypto/mcq,gsm8k",
+        "--model",
+        "mock:empty",
+        "--limit",
+        "1",
+        "--json",
+    ]
+    code, out, _ = say(*both, "--arg", "shuffle=off")
+    assert code == 0
+    assert [run["task"] for run in strict(out)["runs"]] == ["aicrypto/mcq", "gsm8k"]
+    code, _, err = say(*both, "--arg", "shufle=off")
+    assert (code, "shufle" in err) == (2, True)
+
+
+def test_what_is_left_out_of_a_score_is_said_with_the_reason(say, here):
+    code, _, err = say(
+        "run", "--task", "aicrypto/proof", "--model", "mock:gold", "--limit", "2"
+    )  # fmt: skip
+    assert code == 0
+    assert "2 answers have no verdict and are left out" in err
+    assert "--judge SPEC" in err

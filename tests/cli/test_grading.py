@@ -75,12 +75,17 @@ def test_round_trip(say, sender, tmp_path):
     assert whole["difference"]["value"] == pytest.approx(1 - accuracy)
     code, out, err = say(*command)
     assert (code, "all 6 gradings are in the store already: nothing to do" in err) == (0, True)
-    assert "whole answers" in out
+    assert out == ""
+    # What people gave is no verdict until they say so.
+    code, out, _ = say("show", "run", "last", *store)
+    assert ("verdicts of number (version 1)\n" in out, "human" in out) == (True, False)
     code, out, err = say(*command, "--as-verdict")
     assert (code, "6 verdicts are people's now" in err) == (0, True)
+    assert ("whole answers" in out, "item gsm8k" in out, "\n item " in out) == (True, False, False)
     code, out, _ = say("show", "run", "last", *store)
+    assert "verdicts of human (version 1), judged by human:Ann\n" in out
     assert re.search(r"accuracy +1\.0000", out)
-    assert "graded by Ann; judged by number" in out
+    assert "graded by Ann; compared with what number gave" in out
     # A graded run can be sent: the grades go with it, and nobody can give people's verdicts again.
     sent = tmp_path / "run.zip"
     assert say("export", "submission", "last", "--out", sent, *store)[0] == 0
@@ -167,6 +172,14 @@ def test_judges_in_a_suite_with_paths_of_its_folder(say, panel, tmp_path, monkey
     assert [run["metrics"]["accuracy"]["value"] for run in runs] == [0.5, 1.0]
 
 
+@pytest.mark.parametrize("judge", [f"{YES},", f"{YES}, ", f",{YES}", f"{YES},,{NO}", ","])
+def test_a_comma_without_a_judge_is_said_in_a_line(say, panel, tmp_path, judge):
+    ask = ["--task", "gsm8k", "--model", "mock:gold", "--first", "2", "--store", tmp_path / "s"]
+    code, out, err = say("run", *ask, "--judge", judge)
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+    assert "no judge stands beside a comma" in err
+
+
 # The guide
 
 
@@ -195,7 +208,7 @@ def test_the_guides_round_trip_is_true(say, tmp_path, monkeypatch):
         told.append((out, err))
         for promise in re.findall(r"# … (.+)$", line):
             assert promise in out + err, line
-    assert len(told) == 6
+    assert len(told) == 7
 
 
 def test_the_guides_scorer_works(say, tmp_path, monkeypatch):

@@ -59,6 +59,33 @@ def test_points_that_nobody_has_told_leave_no_rate(graded):
     assert summary.notes[-1] == "no scoring_rate: what 1 items are worth is not known"
 
 
+def test_what_an_item_is_worth_is_known_from_the_task(graded):
+    graded.samples = [
+        msgspec.structs.replace(s, metadata={"points": i + 1}) for i, s in enumerate(graded.samples)
+    ]
+    graded.answer = lambda request: Output(text="mumble" if request.item_id == "i003" else "1")
+    assert summarise(graded.store, graded.run().run_id).metrics["scoring_rate"].value == (
+        pytest.approx(0.6)
+    )
+
+
+def test_a_criterion_of_one_item_is_no_zero_of_another(graded):
+    """The fault: an answer that cannot be read counted 0 in the criteria of all other items."""
+
+    def judge(sample, output):
+        if output.text == "mumble":
+            none = Score.no_answer("nothing to read")
+            return msgspec.structs.replace(none, metrics={f"criterion:{sample.item_id}": 0.0})
+        return Score(value=1.0, metrics={f"criterion:{sample.item_id}": 4.0, "n_gradings": 2.0})
+
+    registry.scorer("points")(lambda: judge)
+    graded.answer = lambda request: Output(text="mumble" if request.item_id == "i000" else "1")
+    metrics = summarise(graded.store, graded.run().run_id).metrics
+    assert [metrics[f"criterion:i00{k}"].value for k in range(4)] == [0.0, 4.0, 4.0, 4.0]
+    # A count is no sample of anything: no interval.
+    assert (metrics["n_gradings"].lo, metrics["n_gradings"].method) == (None, "mean")
+
+
 def test_published_figures_stand_beside_contenders_only(house):
     summary = summarise(house.store, house.run().run_id)
     ctf = msgspec.structs.replace(summary, task="aicrypto/ctf", model="openai:a")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scorers.board import medal, place
+from scorers.board import medal, place, to_floor, without_perfect
 
 steady = settings(deadline=None, derandomize=True)
 scores = st.integers(0, 50).map(float)
@@ -50,6 +50,18 @@ def test_medals_end_where_kaggle_says(n, gold, silver, bronze):
 def test_a_flat_board_is_refused(board):
     with pytest.raises(ValueError, match="two different scores"):
         place(0.5, board, "higher")
+
+
+def test_the_way_from_the_median_to_the_floor():
+    # Median of four: (0.2 + 0.4) / 2 = 0.3; from there to 0.1 half of the way is 0.2.
+    board = [0.1, 0.4, 0.2, 0.8]
+    assert to_floor(0.2, board, 0.1) == pytest.approx(0.5)
+    assert to_floor(0.4, board, 0.1) == pytest.approx(-0.5)
+    assert to_floor(0.2, [0.1, 0.3, 0.5], 0.3) is None
+
+
+def test_perfect_scores_are_left_out_and_counted():
+    assert without_perfect([1.0, 0.9, 1.0, 0.99999], 1.0) == ([0.9, 0.99999], 2)
 
 
 def test_what_is_not_finite_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,18 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.types import Output, Sample
-from scorers.contest import METRICS, Contest, auc, check_contest, contest, parts, rmsle, smape
+from scorers.contest import (
+    METRICS,
+    PERFECT,
+    Contest,
+    auc,
+    check_contest,
+    contest,
+    honest_boards,
+    parts,
+    rmsle,
+    smape,
+)
 
 IDS = [str(1000 + i) for i in range(60)]
 TRUTH = {one: 10.0 + i for i, one in enumerate(IDS)}
@@ -28,29 +40,90 @@ def _csv(rows, head="id,rent"):
     return "\n".join([head, *(f"{k},{v}" for k, v in rows)]) + "\n"
 
 
+PARTS = ("public", "private")
+# What stands for an invalid submission: of these 0 is the worst, so a mean over contests is honest.
+NOTHING = {"valid": 0.0} | {
+    f"{name}_{part}": 0.0 for name in ("percentile", "above_median", "medal", "gold") for part in PARTS
+}  # fmt: skip
+
+
+def _facts(score):
+    return json.loads(score.explanation.splitlines()[-1])
+
+
+def _off(by):
+    """Make predictions of which ln(1 + p) - ln(1 + y) is `by` everywhere: the RMSLE is `by`."""
+    return [(k, (1 + v) * math.exp(by) - 1) for k, v in TRUTH.items()]
+
+
 def test_the_truth_is_the_best_submission_in_any_order():
     for rows in (list(TRUTH.items()), list(TRUTH.items())[::-1]):
         score = contest()(SAMPLE, Output(text=_csv(rows)))
         assert (score.value, score.passed, score.metrics["valid"]) == (1.0, True, 1.0)
-        assert score.metrics["score_private"] == score.metrics["score_public"] == 0.0
-        assert score.metrics["to_floor_private"] == 1.0
+        facts = _facts(score)
+        assert facts["private"]["score"] == facts["public"]["score"] == 0.0
+        assert facts["private"]["to_floor"] == 1.0
     turned = [f"{v},{k}" for k, v in TRUTH.items()]
     text = "\ufeff" + "\r\n".join(["rent,id", *turned])
     assert contest()(SAMPLE, Output(text=text)).value == 1.0
 
 
 def test_a_place_on_the_private_board_is_the_value():
-    off = math.exp(0.26)  # ln(1 + p) - ln(1 + y) = 0.26 everywhere
-    rows = [(k, (1 + v) * off - 1) for k, v in TRUTH.items()]
-    score = contest()(SAMPLE, Output(text=_csv(rows)))
+    score = contest()(SAMPLE, Output(text=_csv(_off(0.26))))
+    facts = _facts(score)
     # Two of four are better, none is equal; two of three on the public board.
-    assert score.metrics["score_private"] == pytest.approx(0.26)
+    assert facts["private"]["score"] == facts["public"]["score"] == 0.26
     assert score.value == 0.5
-    assert (score.metrics["rank_private"], score.metrics["rank_public"]) == (3.0, 3.0)
+    assert [(facts[part]["rank"], facts[part]["n"]) for part in PARTS] == [(3, 3), (3, 4)]
     # (0.26 - 0.25) / (0 - 0.25) private, (0.26 - 0.2) / (0 - 0.2) public
-    assert score.metrics["to_floor_private"] == pytest.approx(-0.04)
-    assert score.metrics["to_floor_public"] == pytest.approx(-0.3)
+    assert facts["private"]["to_floor"] == pytest.approx(-0.04)
+    assert facts["public"]["to_floor"] == pytest.approx(-0.3)
     assert not score.passed
+    assert "private rmsle 0.26, rank 3 of 4" in score.explanation
+
+
+def test_the_same_predictions_as_an_entry_s_tie_with_it():
+    # RMSLE 0.200004 and 0.199996 are both 0.2 on a board of five decimals; 0.20002 is not.
+    for off in (0.200004, 0.199996):
+        score = contest()(SAMPLE, Output(text=_csv(_off(off))))
+        # One better, one equal, two worse: 100 (2 + 1/2) / 4.
+        assert score.metrics["percentile_private"] == 62.5
+        assert _facts(score)["private"]["rank"] == 2
+    assert contest()(SAMPLE, Output(text=_csv(_off(0.20002)))).metrics["percentile_private"] == 50.0
+
+
+def test_perfect_scores_on_a_board_are_left_out_where_that_is_asked_for():
+    private = (0.0, 0.0, *RULES["private_scores"])
+    spoilt = Sample(
+        item_id="rent", input="", target=SAMPLE.target,
+        metadata={"contest": RULES | {"private_scores": private}},
+    )  # fmt: skip
+    assert honest_boards(Contest(**spoilt.metadata["contest"])) == (Contest(**RULES), 2)
+    given = Output(text=_csv(_off(0.15)))
+    # Kept: three of six are better. Dropped: one of four.
+    assert contest()(spoilt, given).value == 0.5
+    assert contest("drop")(spoilt, given).value == 0.75
+    assert contest("drop")(SAMPLE, given) == contest()(SAMPLE, given)
+    with pytest.raises(ValueError, match="keep or drop"):
+        contest("hide")
+
+
+def test_every_metric_of_an_invalid_submission_is_a_zero_of_the_worst_kind():
+    valid = contest()(SAMPLE, Output(text=_csv(TRUTH.items())))
+    assert set(valid.metrics) == set(NOTHING)
+    # The best submission has the most in each, so no mean over both is better for a zero.
+    assert all(valid.metrics[name] > 0 for name in NOTHING)
+
+
+def test_numbers_too_large_for_a_metric_are_invalid():
+    rules = RULES | {"metric": "smape"}
+    sample = Sample(item_id="rent", input="", target=SAMPLE.target, metadata={"contest": rules})
+    for large in ("1e308", "-1.7e308"):
+        score = contest()(sample, Output(text=_csv([(k, large) for k in IDS])))
+        assert (score.status, score.value, score.reason) == ("scored", 0.0, "not_a_number")
+        assert "too large" in score.explanation
+    # The logarithm has room for them.
+    assert contest()(SAMPLE, Output(text=_csv([(k, "1e308") for k in IDS]))).metrics["valid"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -70,7 +143,7 @@ def test_a_place_on_the_private_board_is_the_value():
 )
 def test_an_invalid_submission_says_why(text, reason):
     score = contest()(SAMPLE, Output(text=text))
-    assert (score.value, score.reason, score.metrics) == (0.0, reason, {"valid": 0.0})
+    assert (score.value, score.reason, score.metrics) == (0.0, reason, NOTHING)
 
 
 def test_no_submission_is_no_answer():
@@ -110,3 +183,8 @@ def test_a_contest_that_cannot_be_placed_is_refused(change, said):
     with pytest.raises(UsageError, match=f"own-rent.*{said}"):
         check_contest(Contest(**(RULES | change)), "own-rent")
     assert set(METRICS) == {"rmsle", "auc", "smape"}
+
+
+def test_the_truth_reaches_the_perfect_score_of_every_metric():
+    truth = [0.0, 1.0, 1.0, 0.0]
+    assert {name: metric(truth, truth) for name, metric in METRICS.items()} == PERFECT

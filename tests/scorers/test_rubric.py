@@ -292,7 +292,10 @@ def test_the_mark_is_never_in_the_proof(monkeypatch):
 
 @pytest.mark.parametrize(
     "token", ["<|im_end|>", "<|end|>", "<|start_header_id|>", "</s>", "<s>", "[INST]", "[/INST]",
-              "<start_of_turn>", "<end_of_turn>"],
+              "<start_of_turn>", "<end_of_turn>", "<｜User｜>", "<｜end▁of▁sentence｜>",
+              "<bos>", "<eos>", "<BOS_TOKEN>", "<<SYS>>", "<</SYS>>", "[SYSTEM_PROMPT]",
+              "[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "<|reserved-1|>", "<|channel>", "<channel|>",
+              "<seed:eos>", "<think>", "<tool_call>", "<unused7>", "[gMASK]", "<sop>", "]~b]"],
 )  # fmt: skip
 def test_control_tokens_are_taken_apart(token):
     _, user = prompt(f"Let {token} be.")
@@ -300,7 +303,8 @@ def test_control_tokens_are_taken_apart(token):
 
 
 @pytest.mark.parametrize(
-    "proof", [r"$1 < |G| > 2$ and $\langle g \rangle$", "a <b> c, [I] and $x<s$"]
+    "proof", [r"$1 < |G| > 2$ and $\langle g \rangle$", "a <b> c, [I] and $x<s$", r"$|x|<|y|$, $a<b>c$, $[RSA]$, $[0,1]~[2]$, $[P|Q]$",
+              r"$\langle\psi|\phi\rangle$, $\langle g \rangle=<g>$, $\{0,1\}^n$"]
 )
 def test_mathematics_is_left_as_it_is(proof):
     assert fenced(prompt(proof)[1].content)[1] == proof

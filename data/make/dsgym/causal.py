@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -43,8 +44,9 @@ def make(draw: int) -> Mapping[str, bytes]:
 
 _CONTEXT = (
     "causal.csv has one row a unit; all relations are linear. assigned was drawn by lot and acts on dose "
-    "alone. severity acts on dose and on outcome. dose acts on outcome, partly through uptake. dose and "
-    "outcome both lead to visits. Nothing else acts on anything."
+    "alone. severity acts on dose and on outcome. dose acts on outcome, partly through uptake. visits goes "
+    "together with dose and with outcome; which leads to which is not known, but no cause is missing from "
+    "the table."
 )
 
 
@@ -68,12 +70,12 @@ QUESTIONS = (
     _question(
         "K2", "Which columns have to be adjusted for, to estimate that total effect by a regression of "
         "outcome on dose? Name the smallest set.",
-        "column names separated by commas", "set(label)", "medium", 6,
+        "column names separated by commas", "set(label)", "hard", 6,
         "the mediator is adjusted for", "the instrument is adjusted for",
     ),
     _question(
-        "K3", "How do dose and visits hang together?", "one letter", "letter", "easy", 3,
-        "what correlates is read backwards",
+        "K3", "How do dose and visits hang together? What was drawn by lot tells.", "one letter",
+        "letter", "hard", 8, "what correlates is read backwards",
         options=("dose leads to visits", "visits lead to dose", "neither leads to the other"),
     ),
     _question(
@@ -101,7 +103,7 @@ def by_pandas(folder: Path) -> dict[str, str]:
     return {
         "K1": rounded(float(fit[1]), 1),
         "K2": ", ".join(sorted(common)),
-        "K3": "A" if graph.has_edge("dose", "visits") else "B",
+        "K3": _direction(float(d.dose.corr(d.visits)), float(d.assigned.corr(d.visits))),
         "K4": rounded(float(np.polyfit(stage, d.outcome, 1)[0]), 2),
     }
 
@@ -115,13 +117,28 @@ def by_hand(folder: Path) -> dict[str, str]:
     xy, cy = _cov(x, y), _cov(c, y)
     effect = (xy * cc - cy * xc) / (xx * cc - xc * xc)
     common = [cause for cause in GRAPH["dose"] if _acts(cause, "outcome", {"dose"})]
-    ratio = _cov(column["assigned"], y) / _cov(column["assigned"], x)
+    lot, visits = column["assigned"], column["visits"]
+    ratio = _cov(lot, y) / _cov(lot, x)
+    by_dose, by_lot = (
+        float(_cov(a, visits)) / math.sqrt(_cov(a, a) * _cov(visits, visits)) for a in (x, lot)
+    )
     return {
         "K1": rounded(float(effect), 1),
         "K2": ", ".join(sorted(common)),
-        "K3": "A" if "dose" in GRAPH["visits"] else "B",
+        "K3": _direction(by_dose, by_lot),
         "K4": rounded(float(ratio), 2),
     }
+
+
+def _direction(by_dose: float, by_lot: float) -> str:
+    """Give the letter of two correlations of visits; without a tie they are within 1 / sqrt(N).
+
+    What leads to dose is independent of the lot that acts on dose alone; what dose leads to is not.
+    """
+    none = 4 / math.sqrt(N)
+    if abs(by_dose) < none:
+        return "C"
+    return "A" if abs(by_lot) > none else "B"
 
 
 def _acts(cause: str, effect: str, without: set[str]) -> bool:
@@ -136,20 +153,37 @@ def _cov(x: Sequence[Fraction], y: Sequence[Fraction]) -> Fraction:
     return Fraction(products - Fraction(sum(x) * sum(y)) / n)
 
 
-def _slope(folder: Path) -> str:
+def _slope(folder: Path, digits: int, *adjusted: str) -> str:
+    """Regress outcome on dose and on what is adjusted for."""
+    import numpy as np
+    import pandas as pd
+
+    d = pd.read_csv(folder / "causal.csv")
+    design = np.column_stack([np.ones(len(d)), d.dose, *(d[name] for name in adjusted)])
+    fit = np.linalg.lstsq(design, d.outcome.to_numpy(), rcond=None)[0]
+    return rounded(float(fit[1]), digits)
+
+
+def _backwards(folder: Path) -> str:
+    """Answer K3 as if whatever goes together with dose led to it."""
     rows = from_csv(folder / "causal.csv")
-    x, y = ([Fraction(r[name]) for r in rows] for name in ("dose", "outcome"))
-    return rounded(float(_cov(x, y) / _cov(x, x)), 2)
+    dose, visits = ([Fraction(r[name]) for r in rows] for name in ("dose", "visits"))
+    tie = float(_cov(dose, visits)) / math.sqrt(_cov(dose, dose) * _cov(visits, visits))
+    return _direction(tie, 0)
 
 
 WRONG = {
-    "K1": {"nothing is adjusted for": _slope, "the mediator is adjusted for": lambda _: "0.5"},
-    "K2": {
-        "the mediator is adjusted for": lambda _: "severity, uptake",
-        "the instrument is adjusted for": lambda _: "severity, assigned",
+    "K1": {
+        "nothing is adjusted for": lambda folder: _slope(folder, 1),
+        "the mediator is adjusted for": lambda folder: _slope(folder, 1, "severity", "uptake"),
+        "the collider is adjusted for": lambda folder: _slope(folder, 1, "severity", "visits"),
     },
-    "K3": {"what correlates is read backwards": lambda _: "B"},
-    "K4": {"ordinary least squares": _slope},
+    "K2": {
+        "the mediator is adjusted for": lambda _: ", ".join(sorted({*GRAPH["outcome"]} - {"dose"})),
+        "the instrument is adjusted for": lambda _: ", ".join(sorted(GRAPH["dose"])),
+    },
+    "K3": {"what correlates is read backwards": _backwards},
+    "K4": {"ordinary least squares": lambda folder: _slope(folder, 2)},
 }
 
 TABLE = Table(

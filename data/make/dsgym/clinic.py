@@ -6,9 +6,13 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stream import Stream
 from table import Question, Table, from_csv, rounded, to_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HEAD = ("patient", "centre", "arm", "age", "score", "recovered")
 # centre, arm, patients, recovered at least, and of how many more the draw decides
@@ -42,8 +46,7 @@ def make(draw: int) -> Mapping[str, bytes]:
 
 _CONTEXT = (
     "clinic.csv has one row a patient: patient, centre (north or south), arm (treatment or control), "
-    "age, score (at the end, empty where it was not taken) and recovered (yes or no). The centres "
-    "chose by themselves whom to treat; north has the graver cases."
+    "age, score (at the end, empty where it was not taken) and recovered (yes or no)."
 )
 
 
@@ -76,12 +79,14 @@ QUESTIONS = (
         "weights of one arm",
     ),
     _question(
-        "C4", "What do the data say of the treatment, given that the centres chose whom to treat?",
-        "one letter", "letter", "medium", 5, "the pooled difference is believed",
+        "C4", "Compare how often treated patients and those of the control arm recovered, pooled over "
+        "both centres and within each centre. What is true of treated patients?",
+        "one letter", "letter", "medium", 5, "one comparison is taken for the other",
+        "the arms are swapped",
         options=(
-            "It harms: treated patients recover less often.",
-            "It helps: within each centre treated patients recover more often.",
-            "It makes no difference: the two comparisons cancel.",
+            "They recovered more often pooled, and more often within each centre.",
+            "They recovered less often pooled, and more often within each centre.",
+            "They recovered more often pooled, and less often within each centre.",
         ),
     ),
     _question(
@@ -92,12 +97,13 @@ QUESTIONS = (
     _question(
         "C6", "What is Welch's t of the score, treatment less control, among the patients of the south "
         "whose score was taken?",
-        "a number with two decimals", "float(2)", "medium", 6, "equal variances",
+        "a number with two decimals", "float(2)", "hard", 6, "equal variances",
         "both centres", "missing scores count as 0",
     ),
     _question(
-        "C7", "May the pooled comparison of the two arms be read as the effect of the treatment?",
-        "yes or no", "bool", "medium", 4, "the larger sample is believed",
+        "C7", "The pooled comparison of the two arms is taken for valid where the shares of patients "
+        "that the two centres treated differ by less than 10 percentage points. Is it valid here?",
+        "yes or no", "bool", "medium", 4, "the sizes of the arms are compared",
     ),
 )  # fmt: skip
 
@@ -122,15 +128,16 @@ def by_pandas(folder: Path) -> dict[str, str]:
     test = ttest_ind(
         south.score[south.arm == "treatment"], south.score[south.arm == "control"], equal_var=False
     )
-    helps = bool((rate.treatment > rate.control).all())
+    helps = float((rate.treatment - rate.control).min())
+    treated = (d.arm == "treatment").groupby(d.centre).mean()
     return {
         "C1": f"[{rounded(rate.treatment['north'], 3)}, {rounded(rate.treatment['south'], 3)}]",
         "C2": rounded(float(pooled["treatment"] - pooled["control"]), 3),
         "C3": rounded(float(adjusted), 3),
-        "C4": "B" if helps else "A",
+        "C4": _direction(float(pooled["treatment"] - pooled["control"]), helps),
         "C5": rounded(float(StratifiedTable(tables).oddsratio_pooled), 3),
         "C6": rounded(float(test.statistic), 2),
-        "C7": "no",
+        "C7": "yes" if abs(treated["north"] - treated["south"]) < 0.1 else "no",
     }
 
 
@@ -148,6 +155,7 @@ def by_hand(folder: Path) -> dict[str, str]:
 
     both = ("north", "south")
     inside = {c: share("treatment", c) - share("control", c) for c in both}
+    pooled = share("treatment", *both) - share("control", *both)
     size = {c: sum(n for (centre, _, _), n in count.items() if centre == c) for c in both}
     adjusted = Fraction(sum(inside[c] * size[c] for c in both)) / len(rows)
     above = sum(
@@ -156,15 +164,25 @@ def by_hand(folder: Path) -> dict[str, str]:
     below = sum(
         Fraction(count[c, "treatment", "no"] * count[c, "control", "yes"], size[c]) for c in both
     )
+    treated = [
+        Fraction(sum(count[c, "treatment", said] for said in ("yes", "no")), size[c]) for c in both
+    ]
     return {
         "C1": f"[{_text(share('treatment', 'north'))}, {_text(share('treatment', 'south'))}]",
-        "C2": _text(share("treatment", *both) - share("control", *both)),
+        "C2": _text(pooled),
         "C3": _text(adjusted),
-        "C4": "B" if min(inside.values()) > 0 else "A",
+        "C4": _direction(float(pooled), float(min(inside.values()))),
         "C5": _text(Fraction(above) / Fraction(below)),
         "C6": rounded(_welch(rows), 2),
-        "C7": "no",
+        "C7": "yes" if abs(treated[0] - treated[1]) < Fraction(1, 10) else "no",
     }
+
+
+def _direction(pooled: float, inside: float) -> str:
+    """Give the letter of two differences, treatment less control."""
+    if pooled > 0:
+        return "A" if inside > 0 else "C"
+    return "B"
 
 
 def _text(value: Fraction) -> str:
@@ -185,17 +203,78 @@ def _welch(rows: list[dict[str, str]]) -> float:
     return float(means[0] - means[1]) / math.sqrt(sum(parts))
 
 
+def _frame(folder: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.read_csv(folder / "clinic.csv")
+    return frame.assign(ok=frame.recovered == "yes", treated=frame.arm == "treatment")
+
+
+def _both_arms(folder: Path) -> str:
+    rate = _frame(folder).groupby("centre").ok.mean()
+    return f"[{rounded(float(rate['north']), 3)}, {rounded(float(rate['south']), 3)}]"
+
+
+def _turned(folder: Path) -> str:
+    rate = _frame(folder).groupby("arm").ok.mean()
+    return rounded(float(rate["control"] - rate["treatment"]), 3)
+
+
+def _weights_of_the_treated(folder: Path) -> str:
+    d = _frame(folder)
+    rate = d.groupby(["centre", "arm"]).ok.mean().unstack()
+    weights = d.centre[d.treated].value_counts(normalize=True)
+    return rounded(float(((rate.treatment - rate.control) * weights).sum()), 3)
+
+
+def _letter(folder: Path, swapped: bool) -> str:
+    """Answer C4 with the arms swapped, or with the centres' difference for the pooled one."""
+    rate = _frame(folder).groupby(["centre", "arm"]).ok.mean().unstack()
+    inside = float((rate.treatment - rate.control).min())
+    return _direction(float(_turned(folder)), -inside) if swapped else _direction(inside, inside)
+
+
+def _pooled_odds(folder: Path) -> str:
+    d = _frame(folder)
+    odds = d.groupby("arm").ok.sum() / (~d.ok).groupby(d.arm).sum()
+    return rounded(float(odds["treatment"] / odds["control"]), 3)
+
+
+def _t(folder: Path, *, south: bool = True, equal: bool = False, zero: bool = False) -> str:
+    """Answer C6 with one rule changed."""
+    from scipy.stats import ttest_ind
+
+    d = _frame(folder)
+    d = d[d.centre == "south"] if south else d
+    score = d.score.fillna(0) if zero else d.score
+    test = ttest_ind(score[d.treated], score[~d.treated], equal_var=equal, nan_policy="omit")
+    return rounded(float(test.statistic), 2)
+
+
+def _sizes_of_arms(folder: Path) -> str:
+    share = float(_frame(folder).treated.mean())
+    return "yes" if abs(share - (1 - share)) < 0.1 else "no"
+
+
 WRONG = {
-    "C2": {"the sign is turned round": lambda folder: _turned(by_hand(folder)["C2"])},
-    "C3": {"the pooled difference": lambda folder: by_hand(folder)["C2"]},
-    "C4": {"the pooled difference is believed": lambda _: "A"},
-    "C7": {"the larger sample is believed": lambda _: "yes"},
+    "C1": {"the control arm is counted too": _both_arms},
+    "C2": {"the sign is turned round": _turned},
+    "C3": {
+        "the pooled difference": lambda folder: by_hand(folder)["C2"],
+        "weights of one arm": _weights_of_the_treated,
+    },
+    "C4": {
+        "one comparison is taken for the other": lambda folder: _letter(folder, swapped=False),
+        "the arms are swapped": lambda folder: _letter(folder, swapped=True),
+    },
+    "C5": {"the pooled odds ratio": _pooled_odds},
+    "C6": {
+        "equal variances": lambda folder: _t(folder, equal=True),
+        "both centres": lambda folder: _t(folder, south=False),
+        "missing scores count as 0": lambda folder: _t(folder, zero=True),
+    },
+    "C7": {"the sizes of the arms are compared": _sizes_of_arms},
 }
-
-
-def _turned(number: str) -> str:
-    return number[1:] if number.startswith("-") else f"-{number}"
-
 
 TABLE = Table(
     name="clinic", files=("clinic.csv",), make=make, questions=QUESTIONS, by_pandas=by_pandas,

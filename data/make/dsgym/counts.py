@@ -6,9 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stream import Stream
 from table import Question, Table, from_csv, rounded, to_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GENES = tuple(f"G{i:03d}" for i in range(1, 201))
 TYPES = ("alpha", "beta", "gamma", "delta")
@@ -22,7 +26,8 @@ def make(draw: int) -> Mapping[str, bytes]:
     """Make both tables: markers and the odd batch, the cells, then counts cell by cell.
 
     A count is the number of eight throws that hit; a gene hits in 8 to 32 of 100, a marker in its
-    own type in 62 to 94, everything a quarter more often in the odd batch.
+    own type in 62 to 94, everything a quarter more often in the odd batch, which is the smallest.
+    cells.csv has another order of cells than the columns of counts.csv.
     """
     stream = Stream(draw)
     free = list(GENES)
@@ -33,8 +38,9 @@ def make(draw: int) -> Mapping[str, bytes]:
     base = {gene: 8 + stream.below(25) for gene in GENES}
     strong = {gene: 62 + 8 * i for kind in TYPES for i, gene in enumerate(markers[kind])}
     cells, counts = [], []
+    lots = [b for b in BATCHES for _ in range(1 if b == odd else 2)]
     for i in range(1, N_CELLS + 1):
-        kind, batch = stream.choice(TYPES), stream.choice(BATCHES)
+        kind, batch = stream.choice(TYPES), stream.choice(lots)
         cells.append((f"C{i:03d}", kind, batch))
         chance = {gene: strong[gene] if gene in markers[kind] else base[gene] for gene in GENES}
         many = 5 if batch == odd else 4
@@ -45,8 +51,12 @@ def make(draw: int) -> Mapping[str, bytes]:
             ]
         )
     rows = [(gene, *(cell[g] for cell in counts)) for g, gene in enumerate(GENES)]
+    head = ("gene", *(cell for cell, _, _ in cells))
+    for i in range(len(cells) - 1, 0, -1):
+        j = stream.below(i + 1)
+        cells[i], cells[j] = cells[j], cells[i]
     return {
-        "counts.csv": to_csv(("gene", *(cell for cell, _, _ in cells)), rows),
+        "counts.csv": to_csv(head, rows),
         "cells.csv": to_csv(("cell", "type", "batch"), cells),
     }
 
@@ -73,11 +83,13 @@ QUESTIONS = (
     _question(
         "G1", f"How many cells of type beta have a total of at least {CUT}?",
         "Answer must be a single whole number.", "int", "easy", 4, "all types are counted",
+        "the two files are joined by position",
     ),
     _question(
         "G2", "Which five genes have the highest fold change in type gamma?",
         "Answer must be a list of 5 gene names, for example: ['G001', 'G002', 'G003', 'G004', 'G005'], "
-        "case-sensitive.", "set(label(case))", "medium", 7, "four of five",
+        "case-sensitive.", "set(label(case))", "medium", 7,
+        "the two files are joined by position",
     ),
     _question(
         "G3", "Which gene has the highest fold change in type alpha?",
@@ -97,7 +109,7 @@ QUESTIONS = (
     _question(
         "G6", "In which batch are the totals of the cells highest on average?",
         "Answer must be a batch name exactly as it stands in the data, case-sensitive.", "label(case)",
-        "easy", 4, "the batch with most cells",
+        "medium", 4, "the batch with most cells", "sums are compared instead of averages",
     ),
 )  # fmt: skip
 
@@ -108,7 +120,7 @@ def by_pandas(folder: Path) -> dict[str, str]:
     import pandas as pd
 
     counts = pd.read_csv(folder / "counts.csv", index_col="gene")
-    cells = pd.read_csv(folder / "cells.csv", index_col="cell")
+    cells = pd.read_csv(folder / "cells.csv", index_col="cell").loc[counts.columns]
     totals = counts.sum()
 
     def change(kind: str) -> pd.Series:
@@ -157,17 +169,67 @@ def _mean(values: Mapping[str, int], names: Sequence[str]) -> Fraction:
     return Fraction(sum(values[name] for name in names), len(names))
 
 
+def _read(folder: Path, by_position: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    import pandas as pd
+
+    counts = pd.read_csv(folder / "counts.csv", index_col="gene")
+    cells = pd.read_csv(folder / "cells.csv", index_col="cell")
+    if by_position:
+        cells.index = counts.columns
+    return counts, cells.loc[counts.columns]
+
+
+def _large(folder: Path, *types: str, by_position: bool = False) -> str:
+    counts, cells = _read(folder, by_position)
+    return str(int((counts.sum() >= CUT)[cells.type.isin(types)].sum()))
+
+
+def _change(folder: Path, kind: str, *, one: int = 1, by_position: bool = False) -> pd.Series:
+    """Give the fold changes as a ratio, with 1 added or another number."""
+    counts, cells = _read(folder, by_position)
+    inside = counts.loc[:, cells.type == kind].mean(axis=1)
+    outside = counts.loc[:, cells.type != kind].mean(axis=1)
+    ratio: pd.Series = (inside + one) / (outside + one)
+    return ratio
+
+
+def _by_position(folder: Path) -> str:
+    return str(sorted(_change(folder, "gamma", by_position=True).nlargest(N_MARKERS).index))
+
+
 def _share(folder: Path) -> str:
-    return rounded(float(by_hand(folder)["G5"]) / 100, 3)
+    counts, _ = _read(folder)
+    return rounded(float((counts.loc[SEEN] > 0).mean()), 3)
 
 
-def _natural(folder: Path) -> str:
-    return rounded(float(by_hand(folder)["G4"]) * math.log(2), 2)
+def _largest_batch(folder: Path, sums: bool) -> str:
+    counts, cells = _read(folder)
+    by_batch = counts.sum().groupby(cells.batch).sum() if sums else cells.batch.value_counts()
+    return str(by_batch.idxmax())
 
 
 WRONG = {
-    "G4": {"the natural logarithm": _natural},
+    "G1": {
+        "all types are counted": lambda folder: _large(folder, *TYPES),
+        "the two files are joined by position": lambda folder: _large(
+            folder, "beta", by_position=True
+        ),
+    },
+    "G2": {"the two files are joined by position": _by_position},
+    "G3": {"another type is taken": lambda folder: str(_change(folder, "beta").idxmax())},
+    "G4": {
+        "no 1 is added": lambda folder: rounded(
+            math.log2(_change(folder, "alpha", one=0).max()), 2
+        ),
+        "the natural logarithm": lambda folder: rounded(
+            math.log(_change(folder, "alpha").max()), 2
+        ),
+    },
     "G5": {"a share instead of a percentage": _share},
+    "G6": {
+        "the batch with most cells": lambda folder: _largest_batch(folder, sums=False),
+        "sums are compared instead of averages": lambda folder: _largest_batch(folder, sums=True),
+    },
 }
 
 TABLE = Table(

@@ -1,7 +1,8 @@
 """Make the own questions of DSGym: tables, questions with answers, and a manifest of the files.
 
 ``python data/make/dsgym/make_own.py`` writes draw 0, the public practice instance, into data/dsgym;
-``--draw N --out DIR`` another one, for ``--data-root DIR``; ``--check`` only compares.
+``--draw N --out DIR`` another one, for ``--data-root DIR``; ``--check`` only compares;
+``--check-draws N`` answers the questions of draws 0 to N - 1 twice each and writes nothing.
 """
 
 from __future__ import annotations
@@ -86,13 +87,34 @@ def _row(table: Table, question: Question, answer: str) -> dict[str, object]:
     }
 
 
+def _check_draws(n: int) -> int:
+    """Make draws 0 to n - 1; tell which have a number near a half, and which disagree."""
+    n_wrong = 0
+    for draw in range(n):
+        try:
+            files_of(draw)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            n_wrong += 1
+            continue
+        for tie in sorted(set(NEAR_TIES)):
+            print(f"draw {draw}: near a half: {tie}")
+    print(f"{n - n_wrong} of {n} draws: both references agree")
+    return 1 if n_wrong else 0
+
+
 def main() -> int:
     """Write the files, or compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--draw", type=int, default=0)
     parser.add_argument("--out", type=Path, default=ROOT / "data" / "dsgym")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    parser.add_argument(
+        "--check-draws", type=int, metavar="N", help="compare the two references on N draws"
+    )
     asked = parser.parse_args()
+    if asked.check_draws is not None:
+        return _check_draws(asked.check_draws)
     wrong = []
     for name, data in files_of(asked.draw).items():
         path = asked.out / name

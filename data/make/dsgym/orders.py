@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -63,7 +64,7 @@ QUESTIONS = (
         "O3", "What are the median and the sample standard deviation (n - 1) of the price of one "
         "piece in EUR, over all orders?",
         "@median[x] with three decimals and @std[y] with two",
-        "pairs(median=float(3), std=float(2))", "easy", 4, "n instead of n - 1",
+        "pairs(median=float(3), std=float(2))", "medium", 4, "n instead of n - 1",
         "rows without qty are dropped",
     ),
     _question(
@@ -87,15 +88,15 @@ QUESTIONS = (
         keywords=("Filtering",),
     ),
     _question(
-        "O8", "On which day were most orders placed (the earliest of several)?", "@day[YYYY-MM-DD]", "pairs(day=date)",
-        "easy", 4, "revenue instead of orders", keywords=("Time Series",),
+        "O8", "On which day were most orders placed (the earliest of several)?", "@day[YYYY-MM-DD]",
+        "pairs(day=date)", "easy", 4, "pieces are counted instead of orders", keywords=("Time Series",),
     ),
     _question(
         "O9", "Test with Pearson's chi-squared test, without a continuity correction, whether being "
         "returned depends on the region. Decide at a level of 5 %.",
         "@chi2[x] with three decimals, @p[y] with four, @dependent[yes or no]",
-        "pairs(chi2=float(3), p=float(4), dependent=bool)", "medium", 8,
-        "only rows with qty", "one test a region", keywords=("Hypothesis Testing",),
+        "pairs(chi2=float(3), p=float(4), dependent=bool)", "hard", 8,
+        "only rows with qty", "one degree of freedom too many", keywords=("Hypothesis Testing",),
     ),
     _question(
         "O10", "Which three orders have the highest revenue, the highest first?",
@@ -192,32 +193,97 @@ def _chi2(rows: list[dict[str, str]]) -> tuple[float, float]:
     return x, p
 
 
-def _without(folder: Path, answer: str, **changes: float) -> str:
-    """Compute a wrong answer: `answer` with one rule changed."""
-    rows = from_csv(folder / "orders.csv")
-    full = [int(r["qty"]) * int(r["price_cents"]) for r in rows if r["qty"]]
-    if answer == "O2":
-        return pairs(revenue=rounded(sum(full) / changes["cents"], 2))
-    order = sorted(
-        (r for r in rows if r["qty"]), key=lambda r: int(r["qty"]) * int(r["price_cents"])
-    )
-    return pairs(top=", ".join(r["order_id"] for r in order[-3:]))
+def _rows(folder: Path) -> list[dict[str, str]]:
+    return from_csv(folder / "orders.csv")
+
+
+def _total(folder: Path, cents: int, discount: bool) -> str:
+    """Answer O2 with another number of cents a euro, or the full price."""
+    rows = [r if discount else {**r, "discount_pct": "0"} for r in _rows(folder) if r["qty"]]
+    return pairs(revenue=rounded(float(100 * sum(map(_revenue, rows)) / cents), 2))
+
+
+def _spread(folder: Path, less: int, only_qty: bool) -> str:
+    """Answer O3 with n less `less` below the variance, perhaps without rows that lack a qty."""
+    prices = [int(r["price_cents"]) / 100 for r in _rows(folder) if r["qty"] or not only_qty]
+    mean = sum(prices) / len(prices)
+    variance = sum((p - mean) ** 2 for p in prices) / (len(prices) - less)
+    return pairs(median=rounded(statistics.median(prices), 3), std=rounded(math.sqrt(variance), 2))
+
+
+def _most_orders(folder: Path, question: str) -> str:
+    """Answer O4 and O5 by the number of orders."""
+    rows = _rows(folder)
+    if question == "O5":
+        months = Counter(r["date"][:7] for r in rows)
+        return pairs(month=max(sorted(months), key=lambda month: months[month]))
+    regions = Counter(r["region"] for r in rows)
+    region = max(sorted(regions), key=lambda name: regions[name])
+    revenue = sum((_revenue(r) for r in rows if r["qty"] and r["region"] == region), Fraction(0))
+    return pairs(region=region, revenue=rounded(float(revenue), 2))
+
+
+def _rate(folder: Path, whole: int, only_qty: bool) -> str:
+    back = [r["returned"] == "yes" for r in _rows(folder) if r["qty"] or not only_qty]
+    return pairs(rate=rounded(whole * sum(back) / len(back), 2))
+
+
+def _two_conditions(folder: Path) -> str:
+    rows = [r for r in _rows(folder) if r["returned"] == "yes" and r["region"] == "north"]
+    return pairs(orders=", ".join(r["order_id"] for r in rows))
+
+
+def _day_of_pieces(folder: Path) -> str:
+    days: Counter[str] = Counter()
+    for r in _rows(folder):
+        days[r["date"]] += int(r["qty"] or 0)
+    return pairs(day=max(sorted(days), key=lambda day: days[day]))
+
+
+def _test(folder: Path, only_qty: bool) -> str:
+    """Answer O9 without rows that lack a qty, or with 4 degrees of freedom (in closed form)."""
+    x, p = _chi2([r for r in _rows(folder) if r["qty"] or not only_qty])
+    if not only_qty:
+        p = math.exp(-x / 2) * (1 + x / 2)
+    return pairs(chi2=rounded(x, 3), p=rounded(p, 4), dependent="yes" if p < 0.05 else "no")
+
+
+def _three(folder: Path, discount: bool, highest: bool) -> str:
+    rows = [r if discount else {**r, "discount_pct": "0"} for r in _rows(folder) if r["qty"]]
+    rows.sort(key=_revenue, reverse=highest)
+    return pairs(top=", ".join(r["order_id"] for r in rows[:3]))
 
 
 WRONG = {
-    "O1": {"an empty cell is no zero": lambda _: pairs(missing="0")},
-    "O2": {
-        "cents are no euros": lambda folder: pairs(
-            revenue=rounded(100 * float(by_hand(folder)["O2"][9:-1]), 2)
-        ),
-        "the discount is forgotten": lambda folder: _without(folder, "O2", cents=100),
-    },
-    "O6": {
-        "a share instead of a percentage": lambda folder: pairs(
-            rate=rounded(float(by_hand(folder)["O6"][6:-1]) / 100, 4)
+    "O1": {
+        "an empty cell is no zero": lambda folder: pairs(
+            missing=str(sum(r["qty"] == "0" for r in _rows(folder)))
         )
     },
-    "O10": {"sorted the wrong way": lambda folder: _without(folder, "O10")},
+    "O2": {
+        "cents are no euros": lambda folder: _total(folder, cents=1, discount=True),
+        "the discount is forgotten": lambda folder: _total(folder, cents=100, discount=False),
+    },
+    "O3": {
+        "n instead of n - 1": lambda folder: _spread(folder, less=0, only_qty=False),
+        "rows without qty are dropped": lambda folder: _spread(folder, less=1, only_qty=True),
+    },
+    "O4": {"orders are counted instead of revenue": lambda folder: _most_orders(folder, "O4")},
+    "O5": {"orders are counted instead of revenue": lambda folder: _most_orders(folder, "O5")},
+    "O6": {
+        "a share instead of a percentage": lambda folder: _rate(folder, whole=1, only_qty=False),
+        "rows without qty are dropped": lambda folder: _rate(folder, whole=100, only_qty=True),
+    },
+    "O7": {"one of the three conditions is dropped": _two_conditions},
+    "O8": {"pieces are counted instead of orders": _day_of_pieces},
+    "O9": {
+        "only rows with qty": lambda folder: _test(folder, only_qty=True),
+        "one degree of freedom too many": lambda folder: _test(folder, only_qty=False),
+    },
+    "O10": {
+        "the discount is forgotten": lambda folder: _three(folder, discount=False, highest=True),
+        "sorted the wrong way": lambda folder: _three(folder, discount=True, highest=False),
+    },
 }
 
 TABLE = Table(

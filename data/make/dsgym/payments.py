@@ -52,7 +52,10 @@ category code do, whatever the scheme. Nothing is rounded before the end.
 
 
 def make(draw: int) -> Mapping[str, bytes]:
-    """Make the files: merchants, rules, payments. The last three rules catch what is left."""
+    """Make the files: merchants, rules, payments. The last three rules catch what is left.
+
+    June has fewer payments than May and larger ones: totals say one thing and averages another.
+    """
     stream = Stream(draw)
     merchants = [(name, stream.choice(ACCOUNTS), stream.choice(CODES)) for name in NAMES]
     rules = [_rule(stream, number) for number in range(1, N_RULES - 2)]
@@ -64,8 +67,8 @@ def make(draw: int) -> Mapping[str, bytes]:
         )  # fmt: skip
     rows = []
     for i in range(1, N_PAYMENTS + 1):
-        day = date(2024, 5, 1) + timedelta(days=stream.below(61))
-        amount = 100 + stream.below(20_000)
+        day = date(2024, 5, 1) + timedelta(days=stream.below((31, 61)[stream.below(2)]))
+        amount = 100 + stream.below(20_000 if day.month == 5 else 32_000)
         # Every third payment is of the merchant that is asked about.
         name = MERCHANT if stream.below(3) == 0 else stream.choice(NAMES)
         credit = "true" if stream.below(5) < 3 else "false"
@@ -91,7 +94,7 @@ def _rule(stream: Stream, number: int) -> dict[str, Any]:
         "account_type": account,
         "category_code": codes,
         "is_credit": stream.choice((True, False, None)),
-        "fixed_amount": stream.below(20) / 100,
+        "fixed_amount": (1 + stream.below(20)) / 100,
         "rate": 5 + stream.below(95),
     }
 
@@ -135,8 +138,8 @@ QUESTIONS = (
     ),
     _question(
         "F4", f"Over which scheme would a credit payment of 50 EUR to {MERCHANT} cost least?",
-        "The scheme and the fee in EUR with 3 decimals in this format: scheme:fee.",
-        "label", "medium", 8, "the cheapest rule instead of the one that is charged",
+        "The scheme and the fee in EUR in this format: scheme:fee, with exactly 3 decimals and without a "
+        "blank.", "label", "hard", 8, "the cheapest rule instead of the one that is charged",
     ),
     _question(
         "F5", f"Which rules name the account type {UNUSED}?",
@@ -146,12 +149,12 @@ QUESTIONS = (
     _question(
         "F6", f"Take the rule that is charged most often to {MERCHANT} in June 2024 (of several the lowest "
         "ID). By how much would the merchant's fees for that month change if its rate were 1?",
-        "Just a number in EUR rounded to 14 decimals.", "float(14)", "hard", 12,
+        "Just a number in EUR rounded to 9 decimals.", "float(9)", "hard", 12,
         "the fixed amount is changed too", "rounded on the way",
     ),
     _question(
-        "F7", f"Does {MERCHANT} pay more in fees for June 2024 than for May 2024?", "Just yes or no.",
-        "bool", "hard", 10, "amounts are compared instead of fees",
+        "F7", f"Does {MERCHANT} pay more in fees per payment in June 2024 than in May 2024?",
+        "Just yes or no.", "bool", "hard", 10, "totals are compared instead of averages",
     ),
 )  # fmt: skip
 
@@ -194,8 +197,8 @@ def by_pandas(folder: Path) -> dict[str, str]:
         "F3": rounded(Decimal(int(june.fee.sum())) / 1_000_000, 2),
         "F4": f"{fifty.idxmin()}:{rounded(Decimal(int(fifty.min())) / 1_000_000, 3)}",
         "F5": ", ".join(map(str, named)),
-        "F6": rounded(Decimal(delta) / 1_000_000, 14),
-        "F7": "yes" if int(june.fee.sum()) > int(may.fee.sum()) else "no",
+        "F6": rounded(Decimal(delta) / 1_000_000, 9),
+        "F7": "yes" if float(june.fee.mean()) > float(may.fee.mean()) else "no",
     }
 
 
@@ -205,6 +208,7 @@ def by_hand(folder: Path) -> dict[str, str]:
     merchant = next(m for m in from_csv(folder / "merchants.csv") if m["merchant"] == MERCHANT)
     own = [r for r in rules if _for_merchant(r, merchant)]
     fees = {"05": Fraction(0), "06": Fraction(0)}
+    n_paid: Counter[str] = Counter()
     used: Counter[int] = Counter()
     volume: Counter[int] = Counter()
     for payment in from_csv(folder / "payments.csv"):
@@ -212,6 +216,7 @@ def by_hand(folder: Path) -> dict[str, str]:
             month, amount = payment["date"][5:7], Fraction(payment["amount"])
             rule = _charged(own, payment["card_scheme"], payment["is_credit"] == "true")
             fees[month] += _fee(rule, amount)
+            n_paid[month] += 1
             if month == "06":
                 used[rule["ID"]] += 1
                 volume[rule["ID"]] += round(100 * amount)
@@ -227,8 +232,8 @@ def by_hand(folder: Path) -> dict[str, str]:
         "F3": rounded(_decimal(fees["06"]), 2),
         "F4": f"{cheapest}:{rounded(_decimal(fifty[cheapest]), 3)}",
         "F5": ", ".join(str(r["ID"]) for r in rules if UNUSED in r["account_type"]),
-        "F6": rounded(_decimal(Fraction((1 - rate) * volume[often], 1_000_000)), 14),
-        "F7": "yes" if fees["06"] > fees["05"] else "no",
+        "F6": rounded(_decimal(Fraction((1 - rate) * volume[often], 1_000_000)), 9),
+        "F7": "yes" if fees["06"] / n_paid["06"] > fees["05"] / n_paid["05"] else "no",
     }
 
 
@@ -251,31 +256,100 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def _every_rule(folder: Path) -> str:
-    rules = json.loads((folder / "fees.json").read_text(encoding="utf-8"), parse_float=Fraction)
+def _of_merchant(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Give the rules and the payments of the merchant that is asked about."""
     merchant = next(m for m in from_csv(folder / "merchants.csv") if m["merchant"] == MERCHANT)
-    total = Fraction(0)
-    for payment in from_csv(folder / "payments.csv"):
-        if payment["merchant"] == MERCHANT and payment["date"][5:7] == "06":
-            for r in rules:
-                credit = r["is_credit"] in (payment["is_credit"] == "true", None)
-                if (
-                    _for_merchant(r, merchant)
-                    and credit
-                    and r["card_scheme"] == payment["card_scheme"]
-                ):
-                    total += _fee(r, Fraction(payment["amount"]))
-    return rounded(_decimal(total), 2)
+    paid = [p for p in from_csv(folder / "payments.csv") if p["merchant"] == MERCHANT]
+    return [r for r in _rules(folder) if _for_merchant(r, merchant)], paid
+
+
+def _rules(folder: Path) -> list[dict[str, Any]]:
+    text = (folder / "fees.json").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = json.loads(text, parse_float=Fraction)
+    return found
+
+
+def _never_any(folder: Path) -> str:
+    merchant = next(m for m in from_csv(folder / "merchants.csv") if m["merchant"] == MERCHANT)
+    account, code = merchant["account_type"], int(merchant["category_code"])
+    rules = [r for r in _rules(folder) if account in r["account_type"]]
+    return ", ".join(str(r["ID"]) for r in rules if code in r["category_code"])
+
+
+def _credit_only(folder: Path) -> str:
+    rules = [r for r in _rules(folder) if r["card_scheme"] == "Birch" and r["is_credit"] is True]
+    total = sum((_fee(r, Fraction(10)) for r in rules), Fraction(0))
+    return rounded(_decimal(total / max(len(rules), 1)), 6)
+
+
+def _charges(folder: Path, months: tuple[str, ...]) -> list[tuple[dict[str, Any], Fraction]]:
+    """Give the rule that is charged and the amount, payment by payment."""
+    own, paid = _of_merchant(folder)
+    return [
+        (_charged(own, p["card_scheme"], p["is_credit"] == "true"), Fraction(p["amount"]))
+        for p in paid
+        if p["date"][5:7] in months
+    ]
+
+
+def _total(folder: Path, *months: str) -> Fraction:
+    return sum((_fee(*charge) for charge in _charges(folder, months)), Fraction(0))
+
+
+def _every_rule(folder: Path) -> str:
+    own, paid = _of_merchant(folder)
+    fees = [
+        _fee(r, Fraction(p["amount"]))
+        for p in paid
+        for r in own
+        if p["date"][5:7] == "06" and r["card_scheme"] == p["card_scheme"]
+        if r["is_credit"] in (p["is_credit"] == "true", None)
+    ]
+    return rounded(_decimal(sum(fees, Fraction(0))), 2)
+
+
+def _cheapest_rule(folder: Path) -> str:
+    own, _ = _of_merchant(folder)
+    rule = min((r for r in own if r["is_credit"] is not False), key=lambda r: _fee(r, Fraction(50)))
+    return f"{rule['card_scheme']}:{rounded(_decimal(_fee(rule, Fraction(50))), 3)}"
+
+
+def _any_account(folder: Path) -> str:
+    return ", ".join(str(r["ID"]) for r in _rules(folder) if not r["account_type"])
+
+
+def _other_change(folder: Path, whole_cents: bool) -> str:
+    """Answer F6 with fees in whole cents, or with a fixed amount that goes away too."""
+    charges = _charges(folder, ("06",))
+    used = Counter(rule["ID"] for rule, _ in charges)
+    often = min(used, key=lambda number: (-used[number], number))
+    change = Decimal(0)
+    for rule, amount in charges:
+        if rule["ID"] == often:
+            new = {**rule, "rate": 1, "fixed_amount": rule["fixed_amount"] if whole_cents else 0}
+            after, before = _decimal(_fee(new, amount)), _decimal(_fee(rule, amount))
+            change += round(after, 2) - round(before, 2) if whole_cents else after - before
+    return rounded(change, 9)
+
+
+def _by_totals(folder: Path) -> str:
+    return "yes" if _total(folder, "06") > _total(folder, "05") else "no"
 
 
 WRONG = {
-    "F3": {"every rule that applies is charged": _every_rule},
-    "F5": {"rules for any type are listed": lambda _: "38, 39, 40"},
-    "F6": {
-        "rounded on the way": lambda folder: rounded(
-            Decimal(by_hand(folder)["F6"]) + Decimal("0.001"), 2
-        )
+    "F1": {"an empty list is taken for none": _never_any},
+    "F2": {"rules for both are left out": _credit_only},
+    "F3": {
+        "every rule that applies is charged": _every_rule,
+        "all months": lambda folder: rounded(_decimal(_total(folder, "05", "06")), 2),
     },
+    "F4": {"the cheapest rule instead of the one that is charged": _cheapest_rule},
+    "F5": {"rules for any type are listed": _any_account},
+    "F6": {
+        "the fixed amount is changed too": lambda folder: _other_change(folder, whole_cents=False),
+        "rounded on the way": lambda folder: _other_change(folder, whole_cents=True),
+    },
+    "F7": {"totals are compared instead of averages": _by_totals},
 }
 
 TABLE = Table(

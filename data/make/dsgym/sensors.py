@@ -87,7 +87,7 @@ def _gaps(stream: Stream) -> set[int]:
 
 def _row(hour: int, tenths: int) -> Sequence[object]:
     # For a while the clock stood at another zone.
-    ahead = 1 if 800 <= hour < 1500 else 0
+    ahead = 2 if 400 <= hour < 2000 else 0
     local = START + timedelta(hours=hour + ahead)
     value = f"{'-' if tenths < 0 else ''}{abs(tenths) // 10},{abs(tenths) % 10}"
     return f"{local:%d.%m.%Y %H:%M}", f"+0{ahead}:00", value, "Fühler 3"
@@ -102,12 +102,16 @@ _CONTEXT = (
 )
 
 
+# With every question, so that it gives away none.
+_NA = "If a question has no relevant or applicable answer, answer with 'Not Applicable' alone."
+
+
 def _question(
     name: str, question: str, guideline: str, kind: str, level: str, minutes: float, *traps: str,
     profile: str = "daeval",
 ) -> Question:  # fmt: skip
     return Question(
-        name=name, question=question, guideline=guideline, answer_type=kind, level=level,
+        name=name, question=question, guideline=f"{guideline}. {_NA}", answer_type=kind, level=level,
         minutes=minutes, profile=profile, traps=traps, keywords=("Time Series", "Cleaning"),
         context=_CONTEXT,
     )  # fmt: skip
@@ -124,7 +128,7 @@ QUESTIONS = (
     ),
     _question(
         "S3", "On which days were there spikes?", "@days[YYYY-MM-DD, …], in any order",
-        "pairs(days=set(date))", "medium", 7, "one day is missing",
+        "pairs(days=set(date))", "hard", 7, "day and month are swapped",
     ),
     _question(
         "S4", "What is the mean temperature when spikes are left out?", "@mean[x], two decimals",
@@ -132,17 +136,17 @@ QUESTIONS = (
     ),
     _question(
         "S5", "In which hour of the day is it warmest on average (spikes left out)?",
-        "@hour[n], from 0 to 23", "pairs(hour=int)", "medium", 6, "the hour after it",
+        "@hour[n], from 0 to 23", "pairs(hour=int)", "hard", 6, "the zone is ignored",
     ),
     _question(
         "S6", "How strongly do readings and the readings 24 hours later correlate (Pearson), over all "
         "pairs of which both exist, spikes left out?",
         "@r[x], two decimals", "pairs(r=float(2))", "hard", 9, "rows are shifted instead of hours",
+        "spikes are kept",
     ),
     _question(
         "S7", f"What was the reading at noon of {(START + timedelta(days=WHOLE_DAY)):%Y-%m-%d}?",
-        "Just the number with one decimal. If a question has no relevant or applicable answer, answer "
-        "with 'Not Applicable'.", "na", "easy", 3, "a neighbouring reading is given",
+        "Just the number with one decimal", "na", "easy", 3, "a neighbouring reading is given",
         profile="dabstep",
     ),
 )  # fmt: skip
@@ -221,19 +225,43 @@ def _correlation(both: list[tuple[Fraction, Fraction]]) -> float:
     return float(xy) / math.sqrt(xx * yy)
 
 
-def _gaps_by_the_clock(folder: Path) -> str:
+def _by_the_clock(folder: Path) -> list[datetime]:
+    """Give the times as they stand in the file."""
     rows = from_csv(folder / "sensors.csv", ";", "latin-1")
-    times = [
+    return [
         datetime.strptime(next(iter(r.values())), "%d.%m.%Y %H:%M").replace(tzinfo=UTC)
         for r in rows
     ]
+
+
+def _gaps_by_the_clock(folder: Path) -> str:
     hour = timedelta(hours=1)
-    return pairs(gaps=str(sum(b - a > hour for a, b in pairwise(times))))
+    return pairs(gaps=str(sum(b - a > hour for a, b in pairwise(_by_the_clock(folder)))))
 
 
-def _plus(folder: Path, name: str, key: str) -> str:
-    value = int(by_hand(folder)[name].split("[")[1][:-1])
-    return pairs(**{key: str(value + 1)})
+def _longest_step(folder: Path) -> str:
+    step = max(b - a for a, b in pairwise(sorted(_read(folder))))
+    return pairs(hours=str(step // timedelta(hours=1)))
+
+
+def _calm(series: Mapping[datetime, Fraction]) -> tuple[dict[datetime, Fraction], list[datetime]]:
+    """Part the readings into those without spikes, and the times of the spikes."""
+    values = list(series.values())
+    spikes = [
+        time
+        for i, time in enumerate(series)
+        if 0 < i < len(values) - 1 and values[i] - max(values[i - 1], values[i + 1]) > SPIKE
+    ]
+    return {time: value for time, value in series.items() if time not in spikes}, spikes
+
+
+def _swapped_days(folder: Path) -> str:
+    """Answer S3 as a reader does that takes the month to come first wherever that is possible."""
+    days = {
+        f"{t.year}-{t.day:02d}-{t.month:02d}" if t.day <= 12 else f"{t:%Y-%m-%d}"
+        for t in _calm(_read(folder))[1]
+    }
+    return pairs(days=", ".join(sorted(days)))
 
 
 def _mean_of_all(folder: Path) -> str:
@@ -241,12 +269,40 @@ def _mean_of_all(folder: Path) -> str:
     return pairs(mean=rounded(float(sum(values) / len(values)), 2))
 
 
+def _hour_by_the_clock(folder: Path) -> str:
+    series = _read(folder)
+    calm, _ = _calm(series)
+    hours: dict[int, list[Fraction]] = defaultdict(list)
+    for shown, time in zip(_by_the_clock(folder), series, strict=True):
+        if time in calm:
+            hours[shown.hour].append(calm[time])
+    return pairs(hour=str(max(hours, key=lambda h: sum(hours[h]) / len(hours[h]))))
+
+
+def _lagged_rows(folder: Path) -> str:
+    values = list(_calm(_read(folder))[0].values())
+    return pairs(r=rounded(_correlation(list(zip(values, values[24:], strict=False))), 2))
+
+
+def _lag_with_spikes(folder: Path) -> str:
+    series, day = _read(folder), timedelta(hours=24)
+    both = [(value, series[time + day]) for time, value in series.items() if time + day in series]
+    return pairs(r=rounded(_correlation(both), 2))
+
+
+def _reading_before(folder: Path) -> str:
+    series, noon = _read(folder), START + timedelta(days=WHOLE_DAY, hours=12)
+    return f"{float(series[max(time for time in series if time <= noon)]):.1f}"
+
+
 WRONG = {
     "S1": {"the zone is ignored": _gaps_by_the_clock},
-    "S2": {"the distance of the readings around it": lambda folder: _plus(folder, "S2", "hours")},
+    "S2": {"the distance of the readings around it": _longest_step},
+    "S3": {"day and month are swapped": _swapped_days},
     "S4": {"spikes are kept": _mean_of_all},
-    "S5": {"the hour after it": lambda folder: _plus(folder, "S5", "hour")},
-    "S7": {"a neighbouring reading is given": lambda _: "9.4"},
+    "S5": {"the zone is ignored": _hour_by_the_clock},
+    "S6": {"rows are shifted instead of hours": _lagged_rows, "spikes are kept": _lag_with_spikes},
+    "S7": {"a neighbouring reading is given": _reading_before},
 }
 
 TABLE = Table(

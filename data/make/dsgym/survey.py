@@ -20,7 +20,11 @@ START = datetime(2024, 3, 1, 8)  # noqa: DTZ001  the files have no zone
 
 
 def make(draw: int) -> Mapping[str, bytes]:
-    """Make the table: people first, then forms; the last forms are from people who answered before."""
+    """Make the table: people first, then forms; the last forms are from people who answered before.
+
+    What a hasty reader leaves out makes a difference: the content weigh more, a form that another
+    one replaces was filled in at random, and nobody names the app alone, the channel of most.
+    """
     stream = Stream(draw)
     people = [f"R{i:03d}" for i in range(1, N - N_TWICE + 1)]
     again = [stream.choice(people) for _ in range(N_TWICE)]
@@ -28,10 +32,14 @@ def make(draw: int) -> Mapping[str, bytes]:
     for i, person in enumerate([*people, *again]):
         mood = stream.normal()
         chosen = [c for c in CHANNELS if stream.below(100) < (55 if c == "app" else 30)]
+        if chosen == ["app"]:
+            chosen = ["shop", "app"]
         answers = [LIKERT[_step(mood + 0.8 * stream.normal())] for _ in ITEMS]
+        if i < len(people) and person in again:
+            answers = [stream.choice(LIKERT) for _ in ITEMS]
         # People write as they like.
         answers = [a.title() if stream.below(9) == 0 else a for a in answers]
-        weight = f"{0.5 + stream.below(151) / 100:.2f}"
+        weight = f"{0.5 + stream.below(101) / 100 + (0.5 if mood > 0 else 0):.2f}"
         sent = START + timedelta(minutes=37 * i + stream.below(30))
         shown = ";".join(c.upper() if stream.below(11) == 0 else c for c in chosen)
         rows.append((f"F{i + 1:03d}", person, sent.isoformat(sep=" "), weight, shown, *answers))
@@ -46,7 +54,7 @@ def _step(x: float) -> int:
 
 
 _CONTEXT = (
-    "survey.csv has one row a form: form, respondent, sent, weight (of the person), channels (all that "
+    "survey.csv has one row a form: form, respondent, sent, weight (of the form), channels (all that "
     "apply, separated by semicolons; may be empty) and q1 to q4 on a scale of five: strongly disagree, "
     "disagree, neither, agree, strongly agree (1 to 5). Upper and lower case mean nothing. Some people "
     "sent more than one form: only their latest counts, in every question."
@@ -78,7 +86,7 @@ QUESTIONS = (
     _question(
         "V4", "What is Cronbach's alpha of q1 to q4 (sample variances, not weighted)?",
         "@alpha[x], two decimals", "pairs(alpha=float(2))", "hard", 9,
-        "the sum's variance is turned over", "every form counts",
+        "the ratio of variances is turned over", "every form counts",
     ),
     _question(
         "V5", "What percentage of people agree or strongly agree with q2 (not weighted)?",
@@ -137,21 +145,57 @@ def _variance(values: list[int]) -> Fraction:
     return sum(((v - mean) ** 2 for v in values), Fraction(0)) / (len(values) - 1)
 
 
-def _share_as_written(folder: Path) -> str:
-    latest: dict[str, dict[str, str]] = {}
-    for r in sorted(from_csv(folder / "survey.csv"), key=lambda r: r["sent"]):
-        latest[r["respondent"]] = r
-    n = sum(r["q2"] in LIKERT[3:] for r in latest.values())
-    return pairs(share=rounded(float(Fraction(100 * n, len(latest))), 1))
+def _forms(folder: Path, latest: bool = True) -> list[dict[str, str]]:
+    rows = sorted(from_csv(folder / "survey.csv"), key=lambda r: r["sent"])
+    return list({r["respondent"] if latest else r["form"]: r for r in rows}.values())
+
+
+def _mean(folder: Path, *, latest: bool = True, weighted: bool = True) -> str:
+    """Answer V2 with one rule left out."""
+    rows = _forms(folder, latest)
+    weights = [Fraction(r["weight"]) if weighted else Fraction(1) for r in rows]
+    answers = [LIKERT.index(r["q1"].lower()) + 1 for r in rows]
+    total = sum(w * a for w, a in zip(weights, answers, strict=True))
+    return pairs(mean=rounded(float(total / sum(weights)), 2))
+
+
+def _whole_answers(folder: Path) -> str:
+    named = Counter(r["channels"].lower() for r in _forms(folder) if r["channels"])
+    return pairs(channel=min(named, key=lambda c: (-named[c], c)))
+
+
+def _alpha(folder: Path, *, latest: bool = True, turned: bool = False) -> str:
+    """Answer V4 with one rule changed."""
+    rows = _forms(folder, latest)
+    answers = [[LIKERT.index(r[item].lower()) + 1 for item in ITEMS] for r in rows]
+    parts = sum(_variance([a[i] for a in answers]) for i in range(len(ITEMS)))
+    ratio = parts / _variance([sum(a) for a in answers])
+    return pairs(alpha=rounded(float(Fraction(4, 3) * (1 - (1 / ratio if turned else ratio))), 2))
+
+
+def _agreed(folder: Path, *, whole: int, as_written: bool) -> str:
+    rows = _forms(folder)
+    n = sum((r["q2"] if as_written else r["q2"].lower()) in LIKERT[3:] for r in rows)
+    return pairs(share=rounded(float(Fraction(whole * n, len(rows))), 1 if whole == 100 else 3))
 
 
 WRONG = {
-    "V1": {"every form counts": lambda _: pairs(people=str(N))},
-    "V3": {"whole answers are counted": lambda _: pairs(channel="")},
+    "V1": {
+        "every form counts": lambda folder: pairs(people=str(len(_forms(folder, latest=False))))
+    },
+    "V2": {
+        "the weights are left out": lambda folder: _mean(folder, weighted=False),
+        "every form counts": lambda folder: _mean(folder, latest=False),
+    },
+    "V3": {"whole answers are counted": _whole_answers},
+    "V4": {
+        "the ratio of variances is turned over": lambda folder: _alpha(folder, turned=True),
+        "every form counts": lambda folder: _alpha(folder, latest=False),
+    },
     "V5": {
-        "capital letters are missed": _share_as_written,
-        "a share instead of a percentage": lambda folder: pairs(
-            share=rounded(float(by_hand(folder)["V5"][7:-1]) / 100, 3)
+        "capital letters are missed": lambda folder: _agreed(folder, whole=100, as_written=True),
+        "a share instead of a percentage": lambda folder: _agreed(
+            folder, whole=1, as_written=False
         ),
     },
 }

@@ -81,6 +81,8 @@ SELECT
     a.run_id, a.task_id, a.version, a.item_id, a.epoch, a.cluster_id, a.key, m.metric,
     CASE
         WHEN m.of_strategy THEN s.value
+        -- A name with a colon (`criterion:ID`) is of some items only: what has no such value has no zero.
+        WHEN contains(m.metric, ':') AND s.seq IS NULL THEN NULL
         ELSE value_counted(a.status, a.error_kind, s.value, a.policy)
     END AS counted
 FROM v_attempts a

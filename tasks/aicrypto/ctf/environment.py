@@ -33,7 +33,13 @@ SUBMIT_FLAG = Tool(
     f"argument the content of the file {FLAG_FILE} in the working folder is handed in.",
     {
         "type": "object",
-        "properties": {"flag": {"type": "string", "description": "The whole flag."}},
+        "properties": {
+            "flag": {
+                # Some callers send null for an argument that they leave out.
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "description": "The whole flag.",
+            }
+        },
         "required": [],
     },
 )
@@ -204,9 +210,11 @@ class Hunt:
 
     def _submitted(self, call: ToolCall) -> ToolResult:
         """Compare what is handed in with the flag."""
-        given = call.arguments.get("flag", "") if isinstance(call.arguments, dict) else ""
-        text, fault = str(given).strip(), ""
-        if not text:
+        given = call.arguments.get("flag") if isinstance(call.arguments, dict) else None
+        text, fault = given.strip() if isinstance(given, str) else "", ""
+        if given is not None and not isinstance(given, str):
+            fault = f"the argument 'flag' of {SUBMIT} must be a text"
+        elif not text:
             text, fault = self._from_file()
         if len(text) > LONGEST_FLAG:
             fault = f"no flag has more than {LONGEST_FLAG} characters"

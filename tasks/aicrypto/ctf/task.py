@@ -35,7 +35,7 @@ from harness.core.types import Generation, Message, Sample
 from harness.solvers.environment import Environment, EnvironmentRequest
 from harness.solvers.tools import SUBMIT, gold_call
 from tasks.aicrypto.ctf import upstream
-from tasks.aicrypto.ctf.environment import Challenge, Hunt
+from tasks.aicrypto.ctf.environment import GIVE_UP, Challenge, Hunt
 from tasks.aicrypto.ctf.families.catalogue import ITEMS, Item
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ The flag looks like {{ metadata.mask }}. Hand in the whole of it, and nothing el
 ends.{% endif %}
 
 You work in a Linux box without internet, in a folder that you may write to. Python has pycryptodome, \
-sympy, gmpy2, z3-solver, fpylll and cypari2. One call of a tool takes at most \
-{{ metadata.command_s }} seconds."""
+sympy, gmpy2, z3-solver, fpylll and cypari2.\
+{% if "sage" in metadata %} Sage is there too, as the package `sage` in Python or as the program \
+`sage`.{% endif %} One call of a tool takes at most {{ metadata.command_s }} seconds."""
 
 OWN = {
     "benchmark": "AICrypto CTF, own items",
@@ -146,11 +147,14 @@ def gold(sample: Sample) -> list[Message]:
     """Give what a perfect model would do.
 
     Our solution is written into the box and finds the flag there, from what any model sees. Challenges
-    of others have no solution here: their flag is handed in as their config names it.
+    of others have no solution here: their flag is handed in as their config names it, and one whose
+    config cannot be read has none.
     """
     if sample.target:
         return [gold_call(SUBMIT, flag=sample.target[0])]
-    family = sample.metadata.get("family", "")
+    family = sample.metadata.get("family")
+    if family is None:
+        return [gold_call(GIVE_UP.name)]
     files = {"tube.py": "tube", "solution.py": family, "run.py": "main"}
     return [
         *(
@@ -255,6 +259,8 @@ def ctf(request: TaskRequest) -> Task:
             challenge = Challenge(flag=made.flag, public=made.public, server=made.server)
         if sample.metadata.get("withheld"):
             return msgspec.structs.replace(challenge, public={}, server={})
+        if sample.item_id in folders and challenge.server:
+            upstream.try_server(folders[sample.item_id], challenge.server, asked.level)
         return challenge
 
     def environment(sample: Sample, asked: EnvironmentRequest) -> Environment:

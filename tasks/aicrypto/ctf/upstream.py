@@ -20,17 +20,30 @@ from msgspec import Struct
 
 from harness.core.errors import HarnessError, MissingPackageError, UsageError
 from harness.core.types import Sample
+from harness.sandbox import LIMITS, Result, run
 from harness.sandbox.files import odd
+from harness.sandbox.run import last_line
 from tasks.aicrypto.ctf.environment import Challenge
 
 CONFIG = "config.yaml"
 TIME_S = 300.0
 """Seconds of a challenge that names none; most of upstream's have this."""
+TRIAL_S = 5.0
+"""Seconds in which a server's program must have died to be called broken."""
 INSTALL = "pip install 'bridge-harness[ctf]'"
 INSTALL_SAGE = "pip install 'bridge-harness[sage]'"
 _NUMBERED = re.compile(r"\d+-.+")
 _YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
 _FLAG = re.compile(r"([^{}\s]*)\{.*\}", re.DOTALL)
+_NO_INPUT = ("EOFError", "BrokenPipeError")
+# Standard input as a connection has it: a socket, open for as long as the program runs.
+_WAITING = """\
+import os, socket
+ours, theirs = socket.socketpair()
+ours.set_inheritable(True)
+os.dup2(theirs.fileno(), 0)
+os.execvp("python", ["python", "main.py"])
+"""
 
 
 class Config(Struct, forbid_unknown_fields=True):
@@ -146,12 +159,27 @@ def read_config(path: Path) -> Config:
     try:
         config = msgspec.convert(read, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise _BrokenError(f"{path}: {error}") from error
+        raise _BrokenError(f"{path}: {_fault(read, str(error))}") from error
     if not config.flag.strip():
         raise _BrokenError(f"{path}: the flag is empty")
     if not 0 < config.time < float("inf"):
         raise _BrokenError(f"{path}: time is {config.time:g}; give seconds above 0")
     return config
+
+
+def _fault(read: Mapping[str, Any], otherwise: str) -> str:
+    """Say in words what is wrong with a config, for the faults that are known to happen."""
+    if "flag" not in read:
+        return "it has no flag"
+    if "type" not in read:
+        return "it has no type: give static or dynamic"
+    if read["type"] not in ("static", "dynamic"):
+        return f"type is {read['type']!r}: give static or dynamic"
+    if unknown := sorted(set(read) - {field.encode_name for field in msgspec.structs.fields(Config)}):
+        return f"unknown field {unknown[0]!r}"
+    if otherwise.endswith("`$.time`"):
+        return f"time is {read['time']!r}: give seconds"
+    return otherwise
 
 
 def read_challenge(folder: Path, config: Config) -> Challenge:
@@ -211,6 +239,49 @@ def open_challenge(folder: Path, sample: Sample) -> Challenge:
     if sage and not has_sage():
         raise MissingPackageError(str(folder / sage), "Sage", INSTALL_SAGE)
     return challenge
+
+
+def try_server(folder: Path, server: Mapping[str, bytes], level: str) -> None:
+    """Run a server's program once, alone, and see whether it lives long enough to be attacked.
+
+    Many sound programs end with an error when their input ends at once. One that does so is run again
+    with input that never comes, and is broken if it ends all the same.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the challenge, for the message.
+    server : mapping of str to bytes
+        Files beside and with ``main.py``.
+    level : str
+        The isolation asked for.
+
+    Raises
+    ------
+    HarnessError
+        It dies within `TRIAL_S` seconds; the message names it and the last line of its errors.
+    """
+    limits = msgspec.structs.replace(LIMITS["server"], wall_s=TRIAL_S, output_kib=64)
+    for command in (["python", "main.py"], ["python", "-c", _WAITING]):
+        result = run(
+            command, files=server, limits=limits, level=level, env={"PYTHONUNBUFFERED": "1"}
+        )
+        if not _died(result):
+            return
+    said = last_line(result.stderr.text)
+    raise _BrokenError(
+        f"{folder / 'server' / 'main.py'} ends before it is asked anything ({result.reason})"
+        + (f": {said}" if said else ", with no output")
+    )
+
+
+def _died(result: Result) -> bool:
+    """Tell whether a program ended with an error that is its own: silently, or with a traceback."""
+    if result.status not in ("error", "crash", "denied", "memory"):
+        return False
+    if last_line(result.stderr.text).startswith(_NO_INPUT):
+        return False
+    return not result.stdout.text or "Traceback (most recent call last)" in result.stderr.text
 
 
 def has_sage() -> bool:

@@ -12,8 +12,8 @@ import harness.sandbox
 from harness.core.errors import HarnessError
 from harness.core.types import ToolCall
 from harness.sandbox import LIMITS, Network, SandboxUnavailable, Service, reach
-from harness.solvers.tools import Workbench
-from tasks.aicrypto.ctf.environment import LONGEST_FLAG, PORT, Challenge, Hunt
+from harness.solvers.tools import Workbench, checked
+from tasks.aicrypto.ctf.environment import LONGEST_FLAG, PORT, SUBMIT_FLAG, Challenge, Hunt
 
 FLAG = "flag{of-this-attempt}"
 PUBLIC = {"output.txt": b"n = 15\n", "more/notes.txt": b"see output\n"}
@@ -127,6 +127,35 @@ def test_without_an_argument_the_file_is_handed_in():
         say(place, "create_file", path="flag.txt", content=f"{FLAG}\n\n")
         assert say(place, "submit", flag="  ").submitted == FLAG
         assert place.facts["wrong_submissions"] == 1
+
+
+def as_the_loop_does(place, **arguments):
+    """Hand in a flag by way of the check that a call of a model goes through."""
+    made = checked(ToolCall("c", "submit", arguments), SUBMIT_FLAG, {"submit": SUBMIT_FLAG})
+    return place.call(made, 60.0)
+
+
+def test_null_for_the_flag_is_no_argument():
+    with hunt() as place:
+        absent = as_the_loop_does(place, flag=None)
+        assert (absent.status, "missing" in absent.text) == ("denied", True)
+        say(place, "create_file", path="flag.txt", content=FLAG)
+        assert as_the_loop_does(place, flag=None).submitted == FLAG
+        assert place.facts["wrong_submissions"] == 0
+
+
+@pytest.mark.parametrize("given", [[FLAG], {"flag": FLAG}, 7, 0, True, False])
+def test_what_is_no_text_is_no_wrong_try(given):
+    with hunt() as place:
+        result = as_the_loop_does(place, flag=given)
+        assert (result.status, result.submitted) == ("denied", None)
+        assert "must be a text" in result.text
+        assert place.facts["wrong_submissions"] == 0
+
+
+def test_a_flag_of_digits_is_a_flag_where_it_is_text():
+    with hunt(Challenge(flag="0123", public=PUBLIC)) as place:
+        assert as_the_loop_does(place, flag="0123").submitted == "0123"
 
 
 @pytest.mark.parametrize(

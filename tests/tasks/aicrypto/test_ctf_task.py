@@ -371,14 +371,20 @@ def test_a_server_of_others_runs_in_its_folder_with_what_lies_beside_it(library,
 
 
 BROKEN = {
-    "no-flag": (CONFIG.replace("flag: CTF{small}\n", ""), r"config\.yaml: .*`flag`"),
+    "no-flag": (CONFIG.replace("flag: CTF{small}\n", ""), r"config\.yaml: it has no flag$"),
     "empty-flag": (CONFIG.replace("CTF{small}", '"  "'), r"config\.yaml: the flag is empty"),
-    "type": (CONFIG.replace("static", "quantum"), r"config\.yaml: .*'quantum'"),
-    "key": (CONFIG + "prize: 5\n", r"config\.yaml: .*`prize`"),
+    "type": (
+        CONFIG.replace("static", "quantum"),
+        r"config\.yaml: type is 'quantum': give static or dynamic$",
+    ),
+    "no-type": (CONFIG.replace("type: static\n", ""), r"config\.yaml: it has no type: give static"),
+    "types": (CONFIG.replace("static", "[static]"), r"config\.yaml: type is \['static'\]: give"),
+    "flags": (CONFIG.replace("CTF{small}", "[a, b]"), r"config\.yaml: .*\$\.flag"),
+    "key": (CONFIG + "prize: 5\n", r"config\.yaml: unknown field 'prize'$"),
     "yaml": ("flag: [", r"config\.yaml: no YAML: "),
     "list": ("- a\n- b\n", r"config\.yaml: give fields"),
     "time": (CONFIG.replace("40", "-3"), r"config\.yaml: time is -3"),
-    "when": (CONFIG.replace("40", "soon"), r"config\.yaml: .*\$\.time"),
+    "when": (CONFIG.replace("40", "soon"), r"config\.yaml: time is 'soon': give seconds$"),
 }
 
 
@@ -397,6 +403,63 @@ def test_broken_configs_make_their_items_unavailable_and_the_rest_runs(
         broken = found[f"ctf-04-RSA-01-{name}"]
         assert broken.status == "unavailable"
         assert re.search(rf"04-RSA/01-{name}/{why}", broken.error)
+
+
+DEAD = {
+    "exit": ("import sys; sys.exit(3)", r"\(exit code 3\), with no output$"),
+    "import": ("import no_such_module_here", r"ModuleNotFoundError: .*'no_such_module_here'$"),
+    "syntax": ("if", "SyntaxError: invalid syntax$"),
+    "banner": ("print('Welcome'); open('gone.txt')", r"FileNotFoundError: .*'gone.txt'$"),
+    "signal": ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"\(SIGSEGV\)"),
+}
+"""Programs that no model could talk to."""
+SOUND = {
+    "input": "print(input())",
+    "number": "import sys; print(int(sys.stdin.readline()))",
+    "silent": "try: print(input())\nexcept EOFError: raise SystemExit(1)",
+    "socket": "import socket, sys; sys.exit(socket.socket(fileno=0).recv(9) == b'')",
+    "well": "print(open('hint.txt').read())",
+}
+"""Programs that end at once where their input does, most of them with an error."""
+
+
+def enter(library, program):
+    """Begin an attempt at a server of others, and end it."""
+    library(
+        config=CONFIG.replace("static", "dynamic"),
+        server={"main.py": program, "hint.txt": "CTF{small}"},
+    )
+    task = own(data_root=library.root)
+    with task.environment(task.samples[0], EnvironmentRequest()):
+        pass
+
+
+@pytest.mark.parametrize("program", DEAD)
+def test_a_server_of_others_that_dies_at_once_is_named(isolated, library, program):
+    code, why = DEAD[program]
+    with pytest.raises(upstream.HarnessError, match=rf"01-small/server/main\.py ends .*{why}"):
+        enter(library, code)
+
+
+@pytest.mark.parametrize("program", SOUND)
+def test_a_server_that_ends_for_want_of_input_is_sound(isolated, library, monkeypatch, program):
+    monkeypatch.setattr(upstream, "TRIAL_S", 2.0)
+    enter(library, SOUND[program])
+
+
+def test_a_server_that_dies_at_once_does_not_count_against_a_model(library, run, records):
+    library(config=CONFIG.replace("static", "dynamic"), server={"main.py": DEAD["exit"][0]})
+    made = run(data_root=library.root)
+    assert (made.counts["unavailable"], made.n_counted) == (1, 0)
+    (record,) = records(made.run_id)
+    assert "01-small/server/main.py ends before it is asked anything" in record.error
+
+
+def test_gold_gives_up_on_a_challenge_whose_flag_is_not_known(library):
+    library(config=BROKEN["no-flag"][0])
+    task = own(data_root=library.root)
+    (message,) = task.gold(task.samples[0])
+    assert [(c.name, c.arguments) for c in message.tool_calls] == [("give_up", {})]
 
 
 def reason(library):
@@ -456,6 +519,17 @@ def test_sage_files_need_sage(library, isolated, monkeypatch):
         assert place.call(ToolCall("c", "bash", {"command": "ls public"}), 60).text.startswith(
             "output.txt\ntask.sage\n"
         )
+
+
+def test_the_prompt_tells_of_sage_where_a_challenge_needs_it(library):
+    library()
+    library("04-RSA/02-sage", public=("task.sage",))
+    task = own(data_root=library.root)
+    prompt = Prompt(task)
+    without, with_sage = (prompt.turns(sample)[0].content for sample in task.samples)
+    assert "Sage" not in without
+    assert "cypari2. Sage is there too, as the package `sage`" in with_sage
+    assert "cypari2. One call" in without
 
 
 def test_files_that_change_under_a_run_are_noticed(library):

@@ -18,7 +18,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.errors import UsageError
+from harness.backends.base import load
+from harness.core.errors import HarnessError, UsageError
 from harness.core.records import EventRecord, SampleRecord, ScoreRecord
 from harness.core.task import TaskRequest, make_task
 from harness.core.types import Output, ToolCall
@@ -26,6 +27,7 @@ from harness.runner.audit_answers import gold_path
 from harness.runner.audit_subject import Subject
 from harness.runner.config import make_config
 from harness.runner.lifecycle import start
+from harness.runner.plan import make_plan
 from harness.store.journal import read_records
 from harness.store.layout import Store
 from scorers.contest import contest
@@ -37,6 +39,12 @@ from tasks.dsgym.task import limits
 MAKE = Path(__file__).resolve().parents[3] / "data" / "make" / "dsgym"
 NAMES = ("own-rent", "own-churn", "own-load")
 BOARDS = Path("data/DSPredict_Offline_Leaderboard/own.json")
+PARTS = ("public", "private")
+
+
+def _facts(score):
+    """What a verdict says of both boards: score, rank, medal, way to the floor."""
+    return json.loads(score.explanation.splitlines()[-1])
 
 
 class Made:
@@ -222,15 +230,15 @@ def test_the_noiseless_truth_meets_the_floor(made, samples, name, metric):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_truth_is_the_best_and_the_floor_beats_the_board_s_middle(made, samples, name):
     head, rows = _truth(samples[name])
-    best = contest()(samples[name], Output(text=_submission(head, rows))).metrics
-    assert (best["rank_public"], best["rank_private"]) == (1.0, 1.0)
-    assert (best["percentile_public"], best["percentile_private"]) == (100.0, 100.0)
+    best = contest()(samples[name], Output(text=_submission(head, rows)))
     perfect = {"own-rent": 0.0, "own-churn": 1.0, "own-load": 0.0}[name]
-    assert best["score_private"] == best["score_public"] == perfect
+    for part in PARTS:
+        assert best.metrics[f"percentile_{part}"] == 100.0
+        assert (_facts(best)[part]["rank"], _facts(best)[part]["score"]) == (1, perfect)
     known = list(made.drawn[name].noiseless.items())
-    there = contest()(samples[name], Output(text=_submission(head, known))).metrics
-    assert there["above_median_private"] == there["above_median_public"] == 1.0
-    assert 0.9 < there["to_floor_private"] < 1.1
+    there = contest()(samples[name], Output(text=_submission(head, known)))
+    assert all(there.metrics[f"above_median_{part}"] == 1.0 for part in PARTS)
+    assert 0.9 < _facts(there)["private"]["to_floor"] < 1.1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -239,7 +247,7 @@ def test_the_order_of_the_rows_does_not_matter(made, samples, name):
     rows = list(made.drawn[name].noiseless.items())
     first = contest()(samples[name], Output(text=_submission(head, rows)))
     Random(1).shuffle(rows)
-    assert contest()(samples[name], Output(text=_submission(head, rows))).metrics == first.metrics
+    assert contest()(samples[name], Output(text=_submission(head, rows))) == first
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -255,7 +263,10 @@ def test_the_order_of_the_rows_does_not_matter(made, samples, name):
 def test_an_invalid_submission_says_why(samples, name, spoil, reason):
     head, rows = _truth(samples[name])
     score = contest()(samples[name], Output(text=_submission(head, spoil(rows))))
-    assert (score.value, score.reason, score.metrics) == (0.0, reason, {"valid": 0.0})
+    assert (score.value, score.reason, score.metrics["valid"]) == (0.0, reason, 0.0)
+    # What is not on a board is last there, in every figure of it.
+    assert len(score.metrics) == 9
+    assert not any(score.metrics.values())
 
 
 # The boards
@@ -303,9 +314,14 @@ def test_two_programs_worked_out_by_hand(samples, boards):
     for name, given in (("line, area", lines), ("constant, percentile 50", middle)):
         score = contest()(samples["own-rent"], Output(text=_submission(head, given.items())))
         said = boards["own-rent"]["programs"][name]
-        assert [score.metrics["score_public"], score.metrics["score_private"]] == pytest.approx(
-            said, abs=1e-4
-        )
+        assert [_facts(score)[part]["score"] for part in PARTS] == pytest.approx(said, abs=1e-4)
+    # The median is exact: the copy ties with the program, also with its other scores' digits.
+    for part in PARTS:
+        scores = boards["own-rent"][f"{part}_scores"]
+        at = said[PARTS.index(part)]
+        worse, equal = sum(s > at for s in scores), scores.count(at)
+        assert equal >= 1
+        assert score.metrics[f"percentile_{part}"] == pytest.approx(100 * (worse + equal / 2) / 120)
 
 
 def test_a_flat_board_is_refused(root, boards):
@@ -314,6 +330,34 @@ def test_a_flat_board_is_refused(root, boards):
     (root / BOARDS).write_text(json.dumps(boards))
     with pytest.raises(UsageError, match="own-load: the private board is flat"):
         make_task("dsgym/own_predict", TaskRequest(data_root=root))
+
+
+def test_perfect_scores_are_counted_and_dropped_by_a_switch(root, boards):
+    boards = json.loads(json.dumps(boards))
+    # Nobody reaches an error of 0 without the truth.
+    boards["own-rent"]["private_scores"][:0] = [0.0, 0.0]
+    boards["own-load"]["public_scores"] = [0.0] * 119 + [3.0]
+    (root / BOARDS).write_text(json.dumps(boards))
+    kept = make_task("dsgym/own_predict", TaskRequest(data_root=root))
+    assert kept.info["perfect_scores"] == "121 on the boards, kept"
+    with pytest.raises(
+        UsageError, match="own-load without perfect scores: the public board is flat"
+    ):
+        make_task("dsgym/own_predict", TaskRequest(data_root=root, args={"perfect": "drop"}))
+    boards["own-load"]["public_scores"] = [0.0, 3.0, 4.0]
+    (root / BOARDS).write_text(json.dumps(boards))
+    config = make_config(
+        task="dsgym/own_predict", model="mock:gold", data_root=str(root), args={"perfect": "drop"}
+    )
+    subject = Subject(config)
+    assert subject.task.info["perfect_scores"] == "3 on the boards, left out"
+    assert subject.task.scorer == "contest?perfect=drop"
+    # The switch changes how stored answers are placed, and no answer.
+    keys = [
+        [one.key for one in make_plan(each, load("mock:gold", each.load_options())).attempts]
+        for each in (config, msgspec.structs.replace(config, args={}))
+    ]
+    assert keys[0] == keys[1]
 
 
 def test_a_direction_that_is_turned_is_caught_by_the_audit(root):
@@ -332,8 +376,26 @@ def test_a_direction_that_is_turned_is_caught_by_the_audit(root):
 def test_a_contest_without_its_truth_cannot_be_had(root):
     (root / "data/truth/own-rent.csv").unlink()
     without = {s.item_id: s.metadata["without"] for s in read_contests(root, "own_predict")}
-    assert "own-rent.csv is missing" in without["own-rent"]
+    # The message is stored with the attempt: no folder of this machine is in it.
+    assert without["own-rent"].startswith("data/truth/own-rent.csv is missing")
     assert without["own-churn"] == ""
+    path = root / "data/task/own_predict/own_predict.json"
+    rows = json.loads(path.read_text())
+    del rows[1]["metadata"]["metric"]
+    path.write_text(json.dumps(rows))
+    said = read_contests(root, "own_predict")[1].metadata["without"]
+    assert said.startswith("data/task/own_predict/own_predict.json, own-churn: ")
+    assert str(root) not in said
+
+
+def test_a_file_that_is_missing_is_named_as_below_the_root(root):
+    data = {"/data/own-rent/lost.csv": root / "data/data/own-rent/lost.csv"}
+    with pytest.raises(HarnessError) as caught, Kernel(level="auto", limits=limits(), data=data):
+        pass
+    assert str(caught.value).startswith(
+        "data/data/own-rent/lost.csv is missing below the data root"
+    )
+    assert str(root) not in str(caught.value)
 
 
 # The box
@@ -380,6 +442,43 @@ def _look(data, code):
     with Kernel(level="auto", limits=limits(), data=data, submission=True) as box:
         call = ToolCall(id="1", name="python", arguments={"code": code})
         return box.call(call, 120).text.strip()
+
+
+WRITE = "with open('submission.csv', 'w') as file:\n    file.write('{}')\n"
+SLOW = "import time\nwhile True:\n    time.sleep(0.1)\n"
+DIES = "import os\nos._exit(1)\n"
+KILLED = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+def _work(*cells, wall_s=60.0):
+    """Run cells and give what is judged."""
+    with Kernel(level="auto", limits=limits(), data={}, submission=True) as box:
+        for code in cells:
+            box.call(ToolCall(id="1", name="python", arguments={"code": code}), wall_s)
+        return box.finish("done")
+
+
+def test_a_submission_outlives_the_process_that_wrote_it():
+    one, two = WRITE.format("one"), WRITE.format("two")
+    assert _work(one, DIES) == "one"
+    assert _work(one, two, KILLED) == "two"  # the newest
+    assert _work(one + DIES) == "one"  # written by the very cell that ends it
+    assert _work(one, DIES, "1", DIES) == "one"  # a process without the file takes nothing away
+    assert _work(one, DIES, two) == "two"
+    assert _work(one, "import os\nos.remove('submission.csv')") == ""  # taken back by the model
+    assert _work(DIES) == _work() == ""
+
+
+def test_a_submission_outlives_a_cell_that_runs_too_long_or_takes_all_memory():
+    assert _work(WRITE.format("one"), SLOW, wall_s=3.0) == "one"
+    with Kernel(level="auto", limits=limits(), data={}, submission=True) as box:
+        calls = [WRITE.format("one"), "x = bytearray(5 * 2**30)\nx[::4096] = b'1' * len(x[::4096])"]
+        results = [
+            box.call(ToolCall(id="1", name="python", arguments={"code": code}), 60)
+            for code in calls
+        ]
+        assert [result.status == "ok" for result in results] == [True, False]
+        assert box.finish("done") == "one"
 
 
 def test_nothing_of_the_truth_is_in_the_prompt(samples):
@@ -437,17 +536,17 @@ def test_programs_land_on_the_board_where_they_should(tmp_path, boards):
     assert not [call["text"] for call in calls if call["status"] == "error"]
     assert {r.item_id for r in records if isinstance(r, SampleRecord)} == set(NAMES)
     for item, (name, _) in said.items():
-        board, metrics = boards[item], scores[item].metrics
-        for at, part in enumerate(("public", "private")):
+        board, metrics, facts = boards[item], scores[item].metrics, _facts(scores[item])
+        for at, part in enumerate(PARTS):
             score = board["programs"][name][at]
-            assert metrics[f"score_{part}"] == pytest.approx(score, abs=1e-5)
+            assert facts[part]["score"] == pytest.approx(score, abs=1.1e-5)
             # The place by counting, with the score as the box's program reached it.
-            mine, others = metrics[f"score_{part}"], board[f"{part}_scores"]
+            mine, others = facts[part]["score"], board[f"{part}_scores"]
             sign = 1 if board["direction"] == "higher" else -1
             better = sum(sign * other > sign * mine for other in others)
             worse = sum(sign * other < sign * mine for other in others)
             equal = len(others) - better - worse
-            assert metrics[f"rank_{part}"] == better + 1
+            assert facts[part]["rank"] == better + 1
             assert metrics[f"percentile_{part}"] == pytest.approx(100 * (worse + equal / 2) / 120)
 
 
@@ -463,4 +562,7 @@ def test_a_task_of_three_with_a_box_for_each():
     task = make_task("dsgym/own_predict", TaskRequest())
     assert [sample.item_id for sample in task.samples] == list(NAMES)
     assert task.info["board"] == "120 reference programs, no people"
+    assert task.info["perfect_scores"] == "0 on the boards, kept"
+    assert "contest" in task.system
+    assert "answer questions" not in task.system
     assert not msgspec.json.encode(task.toolset).count(b"truth")
