@@ -22,7 +22,7 @@ _NO_NUMBER = Decimal("NaN")
 
 
 def numbers(text: str) -> list[Decimal]:
-    """Find the numbers of a text, in time linear in its length.
+    r"""Find the numbers of a text, in time linear in its length.
 
     A thousands comma is part of a number, and so is a dash or the word "minus" before it, unless
     the dash joins it to another number. Letters may touch one. What stands for a number and is
@@ -31,7 +31,7 @@ def numbers(text: str) -> list[Decimal]:
 
     Examples
     --------
-    >>> numbers("from 1,234.5 to -2e3, 3-4, \\u20135, minus 6, USD7")
+    >>> numbers("from 1,234.5 to -2e3, 3-4, \u20135, minus 6, USD7")
     ... # doctest: +NORMALIZE_WHITESPACE
     [Decimal('1234.5'), Decimal('-2E+3'), Decimal('3'), Decimal('4'), Decimal('-5'), Decimal('-6'),
      Decimal('7')]
@@ -41,7 +41,9 @@ def numbers(text: str) -> list[Decimal]:
     found: list[Decimal] = []
     end = 0
     for token in _TOKEN.finditer(text):
-        gap, end = text[end : token.start()], token.end()
+        # Without the comma or full stop of the sentence, which parts numbers.
+        gap = text[end : token.start()]
+        end = token.start() + len(token[0].rstrip(".,"))
         if not token["body"]:
             found.append(_NO_NUMBER)
             continue
@@ -52,7 +54,6 @@ def numbers(text: str) -> list[Decimal]:
 
 def _values(body: str, power: str) -> list[Decimal]:
     if not power:
-        # The comma or full stop of the sentence.
         body = body.rstrip(".,")
     if _THOUSANDS.fullmatch(body):
         return [_value(body.replace(",", "") + power)]

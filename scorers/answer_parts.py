@@ -70,6 +70,9 @@ def literal_elements(text: str, *, only_lists: bool = False) -> list[str] | None
         if not isinstance(tree, kinds):
             return None
         # An element that cannot be hashed, a number too long to be written out, …
-        return [str(ast.literal_eval(one)) for one in tree.elts]
+        return [
+            str(one.value if isinstance(one, ast.Constant) else ast.literal_eval(one))
+            for one in tree.elts
+        ]
     except (ValueError, SyntaxError, TypeError, ArithmeticError, MemoryError, RecursionError):
         return None

@@ -108,7 +108,7 @@ def read_type(text: str) -> Type:
     try:
         if name in ("int", "date", "letter", "bool", "na", "empty") and inside is None:
             return Type(name)
-        if name in ("float", "percent") and re.fullmatch(r"[0-9]{1,2}", inside or ""):
+        if name in ("float", "percent") and inside and re.fullmatch(r"[0-9]{1,2}", inside):
             return Type(name, digits=int(inside))
         if name == "rel" and inside is not None and 0 <= Decimal(inside) < 1:
             return Type(name, share=str(Decimal(inside)))
@@ -232,15 +232,28 @@ def _letter(answer: str, gold: str, options: Sequence[str]) -> Match:
     read = _LETTER.fullmatch(answer)
     if read is None:
         return Match(right=False, reason="no_letter")
-    letter, rest = (read["letter"] or read["bracketed"]).upper(), read["rest"]
-    if own := texts.pop(letter, ""):
-        # It may name letters and hold the text of another option.
-        rest = re.sub(re.escape(own), " ", rest, flags=re.IGNORECASE)
-    choices = {wanted, *ascii_uppercase[: len(options) or 5]} - {letter}
-    letters = {found[0].upper() for found in _LONE_LETTER.finditer(rest)}
-    if letters & choices or any(_has_words(rest, text) for text in texts.values()):
+    letter = (read["letter"] or read["bracketed"]).upper()
+    named, rest = _options_named(read["rest"], texts)
+    named |= {found[0].upper() for found in _LONE_LETTER.finditer(rest)}
+    choices = {wanted, *ascii_uppercase[: len(options) or 5]}
+    if named & choices - {letter}:
         return Match(right=False, reason="ambiguous")
     return _when(letter == wanted, "value")
+
+
+def _options_named(text: str, options: dict[str, str]) -> tuple[set[str], str]:
+    """Find the options whose text is in a text, and give the text without them.
+
+    The longest first: an option may name letters and hold the text of another one. Options that
+    are letters themselves are found as letters.
+    """
+    long = sorted((o for o in options.items() if len(o[1]) > 1), key=lambda o: -len(o[1]))
+    if not long:
+        return set(), text
+    either = "|".join(f"(?P<{letter}>{re.escape(words)})" for letter, words in long)
+    pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+    named = {found.lastgroup or "" for found in pattern.finditer(text)}
+    return named, pattern.sub(" ", text)
 
 
 def _bare(text: str) -> str:
@@ -250,13 +263,6 @@ def _bare(text: str) -> str:
         if len(text) > 1 and text[0] + text[-1] in ("[]", "()", "{}"):
             text = text[1:-1].strip(" \t\r\n'")
     return text.removesuffix(".")
-
-
-def _has_words(text: str, words: str) -> bool:
-    # Options that are letters themselves are looked for as letters.
-    if len(words) < 2:
-        return False
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _elements(text: str) -> list[str]:

@@ -51,6 +51,6 @@ SCORERS: tuple[Entry, ...] = (
         name="contest",
         target="scorers.contest:contest",
         version="1",
-        summary="a submission to a prediction contest, placed on its two boards",
+        summary="a submission to a prediction contest, placed on its two boards (perfect=keep|drop)",
     ),
 )

@@ -122,7 +122,7 @@ def list_match(answer: str, gold: str) -> bool:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Find ``@([^[]+)\\[([^]]*)]`` from left to right; as a pattern it takes quadratic time."""
+    r"""Find ``@([^[]+)\[([^]]*)]`` from left to right; as a pattern it takes quadratic time."""
     pairs, at = [], text.find("@")
     while at >= 0:
         opening = text.find("[", at + 1)

@@ -26,7 +26,7 @@ VERBS = {
     "rescore": "Score stored outputs again; no model is called.",
     "compare": "Compare two models or runs, paired by item.",
     "fit": "Put models and items on one scale (item response theory).",
-    "audit": "Is a task itself sound? Gold, baselines, duplicates, leaks; no model.",
+    "audit": "Is a task itself sound? Gold, baselines, duplicates, leaks; no model but a judge.",
     "board": "Look at results in the browser, and at runs while they go.",
     "store": "Care for the store: sync, verify, rebuild, compact.",
     "fetch": "Get small real models and data sets, or list them.",

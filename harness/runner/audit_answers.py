@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.status import SCORER_FAULT
-from harness.core.types import Sample
+from harness.core.types import Sample, Score
 from harness.runner.audit_subject import (
     FREE_CHANCE,
     LEVEL,
@@ -234,9 +234,9 @@ def _option_answers(subject: Subject) -> Callable[[Sample, int], str] | None:
 def _constant_words(subject: Subject) -> Check:
     if not subject.one_turn:
         return Check(name="constant_answer", verdict="ok", value=None, why=_NOT_ONE_TURN)
-    right = {text: sum(subject.is_right(s, text) for s in subject.samples) for text in _CONSTANTS}
-    best = max(right, key=right.__getitem__)
-    return _free(subject, "constant_answer", best, right[best], tries=len(_CONSTANTS))
+    scores = {text: [subject.score(s, text) for s in subject.samples] for text in _CONSTANTS}
+    best = max(scores, key=lambda text: _n_right(subject, scores[text]))
+    return _free(subject, "constant_answer", best, scores[best], tries=len(_CONSTANTS))
 
 
 def _frequent_reference(subject: Subject) -> Check:
@@ -247,19 +247,28 @@ def _frequent_reference(subject: Subject) -> Check:
     best, _ = references.most_common(1)[0]
     at = next(i for i, sample in enumerate(subject.samples) if key_of(sample) == best)
     text = subject.golds[at][0]
-    right = sum(subject.is_right(sample, text) for sample in subject.samples)
-    return _free(subject, "frequent_answer", best[0], right, tries=1)
+    scores = [subject.score(sample, text) for sample in subject.samples]
+    return _free(subject, "frequent_answer", best[0], scores, tries=1)
 
 
-def _free(subject: Subject, name: str, text: str, right: int, tries: int) -> Check:
+def _n_right(subject: Subject, scores: Sequence[Score]) -> int:
+    return sum(map(subject.is_whole, subject.samples, scores))
+
+
+def _free(subject: Subject, name: str, text: str, scores: Sequence[Score], tries: int) -> Check:
     """Judge a constant where there are no options: against a tenth, or 1 / different references."""
+    if needs_judge(scores):
+        return Check(name=name, verdict="warn", value=None, why=_NO_JUDGE)
     n = len(subject.samples)
+    right = _n_right(subject, scores)
     different = len({key_of(s) for s in subject.samples if s.target}) or n
     chance = max(FREE_CHANCE, 1 / different)
     odds = min(1.0, tail(right, n, chance) * tries)
     why = (
         f"always {_short(text)} is right in {share(right, n)}; up to {100 * chance:.0f} % is common"
     )
+    if ungraded := sum(score.status == "unscored" for score in scores):
+        why += f"; {ungraded} could not be graded"
     verdict: Verdict = "warn" if odds < LEVEL else "ok"
     return Check(name=name, verdict=verdict, value=right / n, why=why)
 

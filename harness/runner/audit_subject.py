@@ -122,8 +122,11 @@ class Subject:
 
     def is_right(self, sample: Sample, text: str) -> bool:
         """Tell whether a text scores what gold does."""
-        value = self.score(sample, text).value
-        return value is not None and value >= self.expected(sample) - 1e-9
+        return self.is_whole(sample, self.score(sample, text))
+
+    def is_whole(self, sample: Sample, score: Score) -> bool:
+        """Tell whether a score is what gold scores."""
+        return score.value is not None and score.value >= self.expected(sample) - 1e-9
 
 
 def turns_of(task: Task, sample: Sample) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The strict type of a reference that has none written beside it (see `scorers.answer_types`).
 
 A rule for each benchmark, and for the few references of DAEval that no rule reads rightly a line of
-their own: lists and dates whose first number alone upstream compares.
+their own: lists and dates whose first number alone upstream compares, and numbers whose decimals do
+not tell how they are rounded.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# original_id -> name -> type; what upstream's first-number rule would get wrong.
+# original_id -> name -> type.
 DAEVAL: dict[int, dict[str, str]] = {
+    # What upstream's first-number rule would get wrong.
     77: {"Highest_Monthly_Average_Close_Price": "list(float(2))"},
     178: {"sex_encoded_count": "list(int)", "fare_after_scaling": "list(float(4))"},
     219: {"outlier_values": "multiset(float(2))", "site_identifiers": "set(label)"},
@@ -37,7 +39,9 @@ DAEVAL: dict[int, dict[str, str]] = {
     125: {"significant_predictor": "list(label)"},
 }  # fmt: skip
 
-_ROUNDED = re.compile(r"round\b.*\bnearest (?:integer|whole number)", re.IGNORECASE | re.DOTALL)
+_ROUNDED = re.compile(
+    r"round(?:ed)?\b.*\bnearest (?:integer|whole number)", re.IGNORECASE | re.DOTALL
+)
 _NUMBER = re.compile(r"[-+]?\d+(?:\.(?P<decimals>\d+))?")
 _DECIMALS = re.compile(r"round(?:ed)?\s+to\s+(\d+)\s+decimals?|(\d+)\s+decimal\s+places?")
 

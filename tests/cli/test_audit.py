@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,43 @@ def say(tmp_path, monkeypatch, capsys):
         return code, out, err
 
     return run
+
+
+JUDGE = Path(__file__).resolve().parents[2] / "data/aicrypto/proof/judge.jsonl"
+OF_JUDGES = ("gold", "gold_path", "empty_answer", "constant_answer", "frequent_answer")
+
+
+def checks_of(out):
+    return {check["name"]: check for check in json.loads(out)["checks"]}
+
+
+def test_with_the_scripted_judge_our_own_proofs_are_sound(say):
+    args = ("audit", "--task", "aicrypto/proof", "--json")
+    code, out, _ = say(*args, "--judge", f"mock:script?file={JUDGE}")
+    assert (code, json.loads(out)["verdict"]) == (0, "ok")
+    assert [checks_of(out)[name]["value"] for name in OF_JUDGES[:3]] == [1, 1, 0]
+    # The script has no line for a constant: that no such answer was right is no finding.
+    assert checks_of(out)["constant_answer"]["why"].endswith("; 12 could not be graded")
+
+
+def test_without_a_judge_nothing_is_known_and_the_checks_say_so(say):
+    code, out, _ = say("audit", "--task", "aicrypto/proof", "--json")
+    assert (code, json.loads(out)["verdict"]) == (0, "warn")
+    warned = {name: c["why"] for name, c in checks_of(out).items() if c["verdict"] == "warn"}
+    assert tuple(warned) == OF_JUDGES
+    assert all("none was named (--judge SPEC)" in why for why in warned.values())
+
+
+def test_a_judge_that_gives_gold_less_or_cannot_be_read_fails_the_task(say, tmp_path):
+    for said in ("{}", "no"):
+        judge = f"mock:constant?text={said}"
+        code, out, _ = say("audit", "--task", "aicrypto/proof", "--judge", judge, "--json")
+        found = checks_of(out)
+        assert code == 1
+        assert {found[name]["verdict"] for name in ("gold", "gold_path")} == {"fail"}
+    # The task asks all judges that are named: a second one that says nothing changes no number.
+    both = f"mock:script?file={JUDGE},mock:empty"
+    assert say("audit", "--task", "aicrypto/proof", "--judge", both)[0] == 0
 
 
 @pytest.fixture
@@ -80,6 +118,8 @@ def test_people_get_a_table(say, broken):
         (["--task", "gsm8k", "--arg", "x=1"], "--arg"),
         (["--task", "gsm8k", "--data-root", "nowhere"], "--data-root"),
         ([], "--task"),
+        (["--task", "aicrypto/proof", "--judge", "mock:gold,"], "no judge stands beside a comma"),
+        (["--task", "aicrypto/proof", "--judge", "mock:nosuch"], "unknown model 'mock:nosuch'"),
     ],
 )
 def test_a_wrong_request_is_exit_2_in_one_line(say, args, error):

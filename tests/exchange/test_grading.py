@@ -43,6 +43,8 @@ PEOPLE = {
     "Ann": {"007": [4, 3, 2], "=p2": [1, 1, 0], "p3": [3, 2, 2], "p4": [1, 0, 0], "p5": [2, 1, 1]},
     "Bo": {"007": [4, 2, 2], "=p2": [0, 1, 0], "p3": [4, 3, 1], "p4": [2, 1, 0], "p5": [3, 3, 0]},
 }
+# Of 9 points: 9, 2, 8, 1 and 5.
+BOTH = {"007": [4, 3, 2], "=p2": [1, 1, 0], "p3": [4, 3, 1], "p4": [1, 0, 0], "p5": [2, 2, 1]}
 HOSTILE = '<script>alert("x")</script> & =HYPERLINK("http://x") </pre>'
 
 
@@ -421,6 +423,24 @@ def test_a_fatal_criterion_without_a_point_takes_all(board, tmp_path):
 
 
 # As verdicts
+
+
+@pytest.mark.parametrize(
+    ("solved", "passed"),
+    [(None, {"007", "p3"}), ("0.5", {"007", "p3", "p5"}), ("0.7", {"007", "p3"}),
+     ("0.9", {"007"}), ("nonsense", {"007", "p3"}), ("7", {"007", "p3"})],
+)  # fmt: skip
+def test_solved_is_from_the_share_on_that_the_run_was_told(board, tmp_path, solved, passed):
+    def own(judges, solved=""):
+        return grader(judges)
+
+    registry.scorer("own")(own)
+    board.scorer = "own" if solved is None else f"own?solved={solved}"
+    run_id = board.run()
+    rows = fill(read(export_grading(board.store, run_id, tmp_path).table), "Both", {"Both": BOTH})
+    import_grading(board.store, [save(tmp_path / "f.csv", rows)], as_verdict=True)
+    people = board.records(run_id, ScoreRecord)[5:]
+    assert {score.item_id for score in people if score.passed} == passed
 
 
 def test_as_verdicts_people_have_the_last_word_and_the_judges_stay(board, graded, tmp_path):

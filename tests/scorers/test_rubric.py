@@ -10,7 +10,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.keys import sha256_of
-from harness.core.types import Output, Sample
+from harness.core.types import Message, Output, Sample
 from scorers import rubric_prompt
 from scorers.rubric import UNREADABLE, Criterion, read_grading, rubric, total_of
 
@@ -93,6 +93,7 @@ UNREADABLE_ANSWERS = {
     "negative": points(-1, 4),
     "prose": "The proof is nearly complete: I give 9 of 10 points.",
     "empty": "",
+    "an empty object": "{}",
     "two objects": points(6, 4) + "\nor rather\n" + points(5, 4),
     "two equal objects": points(6, 4) * 2,
     "a missing criterion": '{"idea": 6}',
@@ -129,6 +130,7 @@ def test_an_unreadable_judge_leaves_the_answer_unscored(said):
         f"The idea is there, the set $\\{{0,1\\}}^n$ too.\n```json\n{points(6, 1)}\n```\nDone.",
         f"<think>Maybe {points(0, 0)}?</think>\n{points(6, 1)}",
         '{\n  "bound": 1,\n  "idea": 6\n}',
+        f"With $A = {{}}$ and ${{}}_n$ and {{ }}: {points(6, 1)} {{}}",
     ],
 )
 def test_text_around_one_object_is_tolerated(said):
@@ -231,6 +233,16 @@ def test_the_judge_sees_all_that_it_needs():
     assert said.count("whole proof gets 0") == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("Prove $1 + 1 = 2$.", "Prove $1 + 1 = 2$."),
+     ((Message("user", "Let $n = 2$."), Message("user", "Prove it.")), "Let $n = 2$.\n\nProve it.")],
+)  # fmt: skip
+def test_an_item_without_a_statement_is_its_input(asked, said):
+    sample = Sample(item_id="p", input=asked, metadata={"rubric": CRITERIA})
+    assert f"# Problem\n\n{said}\n\n# Rubric" in prompt("x", sample=sample)[1].content
+
+
 def test_without_a_reference_it_is_told_so():
     _, user = prompt("x", sample=Sample(item_id="p", input="?", metadata=SAMPLE.metadata))
     assert "There is no reference proof" in user.content
@@ -303,8 +315,13 @@ def test_control_tokens_are_taken_apart(token):
 
 
 @pytest.mark.parametrize(
-    "proof", [r"$1 < |G| > 2$ and $\langle g \rangle$", "a <b> c, [I] and $x<s$", r"$|x|<|y|$, $a<b>c$, $[RSA]$, $[0,1]~[2]$, $[P|Q]$",
-              r"$\langle\psi|\phi\rangle$, $\langle g \rangle=<g>$, $\{0,1\}^n$"]
+    "proof",
+    [
+        r"$1 < |G| > 2$ and $\langle g \rangle$",
+        "a <b> c, [I] and $x<s$",
+        r"$|x|<|y|$, $a<b>c$, $[RSA]$, $[0,1]~[2]$, $[P|Q]$",
+        r"$\langle\psi|\phi\rangle$, $\langle g \rangle=<g>$, $\{0,1\}^n$",
+    ],
 )
 def test_mathematics_is_left_as_it_is(proof):
     assert fenced(prompt(proof)[1].content)[1] == proof

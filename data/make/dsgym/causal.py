@@ -72,6 +72,7 @@ QUESTIONS = (
         "outcome on dose? Name the smallest set.",
         "column names separated by commas", "set(label)", "hard", 6,
         "the mediator is adjusted for", "the instrument is adjusted for",
+        "the collider is adjusted for",
     ),
     _question(
         "K3", "How do dose and visits hang together? What was drawn by lot tells.", "one letter",
@@ -181,6 +182,7 @@ WRONG = {
     "K2": {
         "the mediator is adjusted for": lambda _: ", ".join(sorted({*GRAPH["outcome"]} - {"dose"})),
         "the instrument is adjusted for": lambda _: ", ".join(sorted(GRAPH["dose"])),
+        "the collider is adjusted for": lambda folder: f"{by_hand(folder)['K2']}, visits",
     },
     "K3": {"what correlates is read backwards": _backwards},
     "K4": {"ordinary least squares": lambda folder: _slope(folder, 2)},

@@ -175,7 +175,8 @@ def _fault(read: Mapping[str, Any], otherwise: str) -> str:
         return "it has no type: give static or dynamic"
     if read["type"] not in ("static", "dynamic"):
         return f"type is {read['type']!r}: give static or dynamic"
-    if unknown := sorted(set(read) - {field.encode_name for field in msgspec.structs.fields(Config)}):
+    known = {field.encode_name for field in msgspec.structs.fields(Config)}
+    if unknown := sorted(set(read) - known):
         return f"unknown field {unknown[0]!r}"
     if otherwise.endswith("`$.time`"):
         return f"time is {read['time']!r}: give seconds"

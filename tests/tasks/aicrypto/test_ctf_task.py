@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -34,6 +35,9 @@ from tasks.aicrypto.ctf.forge import make_instance
 
 NAME = "aicrypto/ctf"
 EASY = "own-ctf-caesar-affine-1"
+ROOT = Path(__file__).resolve().parents[3]
+README = ROOT / "tasks" / "aicrypto" / "README.md"
+DEMO = ROOT / "data" / "make" / "demo.sh"
 RESERVED = {
     "family", "level", "kind", "from", "draw", "practice", "time_s", "command_s", "mask", "withheld",
     "submissions",
@@ -168,6 +172,37 @@ def test_a_command_may_take_what_upstream_gives_it(time, wall):
 def test_a_switch_with_another_value_is_refused():
     with pytest.raises(UsageError, match="submissions=5 is not one of 10, unlimited"):
         own(args={"submissions": "5"})
+
+
+def test_the_readme_draws_a_seed_that_a_run_takes():
+    section = README.read_text(encoding="utf-8").split("# aicrypto/ctf\n")[1].split("\n# ")[0]
+    (command,) = re.findall(r"SEED=\$\(python3 -c '(.+?)'\)", section)
+    drawn = [
+        int(subprocess.run([sys.executable, "-c", command], capture_output=True, check=True).stdout)
+        for _ in range(4)
+    ]
+    # Four draws below 2^50 have a chance of 2^-48.
+    assert 2**50 < max(drawn) < 2**63
+    assert len(set(drawn)) == 4
+    for seed in (max(drawn), 2**63 - 1):
+        assert make_config(task=NAME, model="mock:gold", seed=seed).seed == seed
+        assert make_instance(EASY, seed).flag == flag_of(seed, EASY, 0)
+    with pytest.raises(UsageError, match="does not fit into 64 bits"):
+        make_config(task=NAME, model="mock:gold", seed=2**63)
+    small = [line for line in section.splitlines() if "--model hf:smollm2" in line]
+    assert len(small) == 3
+    assert all("--limit 5 --solver 'agent?max_turns=5'" in line for line in small)
+
+
+def test_the_demo_says_no_more_than_that_the_challenges_did_not_finish(tmp_path):
+    program = tmp_path / "harness"
+    program.write_text('#!/bin/sh\ncase "$*" in fetch*|*aicrypto/ctf*) exit 1;; esac\n')
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["sh", DEMO, program, tmp_path / "store"], capture_output=True, text=True, check=True
+    )
+    assert f"The challenges did not finish (see above; '{program} doctor' says" in done.stdout
+    assert "No box" not in done.stdout
 
 
 LOADED = """

@@ -444,41 +444,32 @@ def _look(data, code):
         return box.call(call, 120).text.strip()
 
 
-WRITE = "with open('submission.csv', 'w') as file:\n    file.write('{}')\n"
-SLOW = "import time\nwhile True:\n    time.sleep(0.1)\n"
-DIES = "import os\nos._exit(1)\n"
-KILLED = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+def _play(folder, turns):
+    """Run a script of own contests; give the records."""
+    script = folder / "script.jsonl"
+    lines = [json.dumps({"item_id": item, "turns": said}) for item, said in turns.items()]
+    script.write_text("\n".join(lines), encoding="utf-8")
+    store = Store.open(folder / "store")
+    config = make_config(
+        task="dsgym/own_predict", model=f"mock:script?file={script}", ids=tuple(turns)
+    )
+    run = start(config, store)
+    return list(read_records(store.journal(run.run_id)))
 
 
-def _work(*cells, wall_s=60.0):
-    """Run cells and give what is judged."""
-    with Kernel(level="auto", limits=limits(), data={}, submission=True) as box:
-        for code in cells:
-            box.call(ToolCall(id="1", name="python", arguments={"code": code}), wall_s)
-        return box.finish("done")
+COPY = "<python>\nimport shutil\nshutil.copy('/data/own-rent/sample_submission.csv', 'submission.csv')\n</python>"
+ENDLESS = "<python>\nimport time\nwhile True:\n    time.sleep(0.1)\n</python>"
 
 
-def test_a_submission_outlives_the_process_that_wrote_it():
-    one, two = WRITE.format("one"), WRITE.format("two")
-    assert _work(one, DIES) == "one"
-    assert _work(one, two, KILLED) == "two"  # the newest
-    assert _work(one + DIES) == "one"  # written by the very cell that ends it
-    assert _work(one, DIES, "1", DIES) == "one"  # a process without the file takes nothing away
-    assert _work(one, DIES, two) == "two"
-    assert _work(one, "import os\nos.remove('submission.csv')") == ""  # taken back by the model
-    assert _work(DIES) == _work() == ""
-
-
-def test_a_submission_outlives_a_cell_that_runs_too_long_or_takes_all_memory():
-    assert _work(WRITE.format("one"), SLOW, wall_s=3.0) == "one"
-    with Kernel(level="auto", limits=limits(), data={}, submission=True) as box:
-        calls = [WRITE.format("one"), "x = bytearray(5 * 2**30)\nx[::4096] = b'1' * len(x[::4096])"]
-        results = [
-            box.call(ToolCall(id="1", name="python", arguments={"code": code}), 60)
-            for code in calls
-        ]
-        assert [result.status == "ok" for result in results] == [True, False]
-        assert box.finish("done") == "one"
+@pytest.mark.parametrize("limit", ["task.CELL_S", "contests.TOTAL_S"])
+def test_a_cell_s_time_may_run_out_but_not_that_of_all(tmp_path, monkeypatch, limit):
+    monkeypatch.setattr("tasks.dsgym.kernel.PRELOAD", ())
+    monkeypatch.setattr(f"tasks.dsgym.{limit}", 2.0)
+    records = _play(tmp_path, {"own-rent": [COPY, ENDLESS, "<answer>done</answer>"]})
+    status = [r.status for r in records if isinstance(r, SampleRecord)]
+    valid = [r.metrics["valid"] for r in records if isinstance(r, ScoreRecord)]
+    # One cell is a part of the work, and the file stays; all time used up is the end of it.
+    assert (status, valid) == ((["unscored"], [1.0]) if "CELL" in limit else (["timeout"], []))
 
 
 def test_nothing_of_the_truth_is_in_the_prompt(samples):
@@ -520,17 +511,11 @@ def test_programs_land_on_the_board_where_they_should(tmp_path, boards):
             name="own-load", reshape=LONG, column="hour", target="load")),
         "own-churn": ("line, calls", COUNT),
     }  # fmt: skip
-    lines = [
-        json.dumps({
-            "item_id": item, "turns": [f"<python>\n{code}</python>", "<answer>done</answer>"]
-        })
+    turns = {
+        item: [f"<python>\n{code}</python>", "<answer>done</answer>"]
         for item, (_, code) in said.items()
-    ]  # fmt: skip
-    script = tmp_path / "script.jsonl"
-    script.write_text("\n".join(lines), encoding="utf-8")
-    store = Store.open(tmp_path / "store")
-    run = start(make_config(task="dsgym/own_predict", model=f"mock:script?file={script}"), store)
-    records = list(read_records(store.journal(run.run_id)))
+    }
+    records = _play(tmp_path, turns)
     scores = {r.item_id: r for r in records if isinstance(r, ScoreRecord)}
     calls = [r.data for r in records if isinstance(r, EventRecord) and r.kind == "tool_call"]
     assert not [call["text"] for call in calls if call["status"] == "error"]

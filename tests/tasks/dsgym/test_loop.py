@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from harness.core.types import Sample
+from harness.core.types import Sample, ToolCall
 from harness.runner.config import make_config
 from harness.runner.plan import make_plan
+from tasks.dsgym.kernel import Kernel
+from tasks.dsgym.task import limits
 
 TOTAL = "[['total', '5.10']]"
 SUM = "import pandas as pd\nd = pd.read_csv('/data/daeval/shop.csv')\n"
@@ -149,6 +152,53 @@ def test_after_a_timeout_nothing_of_the_old_kernel_is_taken(layout, monkeypatch)
     assert first["status"] == "timeout"
     assert "NameError" in second["text"]
     assert "The earlier process is gone" in second["text"]
+
+
+WRITE = "with open('submission.csv', 'w') as file:\n    file.write('{}')\n"
+DIES = "import os\nos._exit(1)\n"
+KILLED = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Run cells in a small box and give (what is judged, the cells' statuses)."""
+    monkeypatch.setattr("tasks.dsgym.kernel.PRELOAD", ())  # which is slow, and another test's
+    small = msgspec.structs.replace(limits(), memory_mib=256)
+
+    def run(*cells, wall_s=60.0):
+        with Kernel(level="auto", limits=small, data={}, submission=True) as box:
+            made = [ToolCall(id="1", name="python", arguments={"code": code}) for code in cells]
+            statuses = [box.call(call, wall_s).status for call in made]
+            return box.finish("done"), statuses
+
+    return run
+
+
+def test_a_submission_outlives_the_process_that_wrote_it(work):
+    one, two = WRITE.format("one"), WRITE.format("two")
+    assert work(one, DIES)[0] == "one"
+    assert work(one, two, KILLED)[0] == "two"  # the newest
+    assert work(one + DIES)[0] == "one"  # written by the very cell that ends it
+    assert work(one, DIES, "1", DIES)[0] == "one"  # a process without the file takes nothing away
+    assert work(one, DIES, two)[0] == "two"
+    assert work(one, "import os\nos.remove('submission.csv')")[0] == ""  # taken back by the model
+    assert work(DIES)[0] == work()[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "wall_s", "statuses"),
+    [
+        ("import time\nwhile True:\n    time.sleep(0.1)\n", 2.0, ("timeout",)),
+        # Without a cgroup the interpreter is refused the memory and lives on.
+        ("x = bytearray(5 * 2**30)\nfor i in range(0, len(x), 4096):\n    x[i] = 1\n", 60.0,
+         ("memory", "error")),
+    ],
+    ids=["endless", "memory"],
+)  # fmt: skip
+def test_a_submission_outlives_a_cell_without_end_or_bounds(work, code, wall_s, statuses):
+    judged, (first, second) = work(WRITE.format("one"), code, wall_s=wall_s)
+    assert (judged, first) == ("one", "ok")
+    assert second in statuses
 
 
 def test_what_is_asked_and_what_stays_hidden(layout):

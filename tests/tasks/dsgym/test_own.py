@@ -20,6 +20,8 @@ from scorers.data_answer import data_answer
 from tasks.dsgym.own import own_questions, own_root
 
 MAKE = Path(__file__).resolve().parents[3] / "data" / "make" / "dsgym"
+# Draw and question where counting orders finds the same region and month as their revenue does.
+LUCKY = {(7, "O4"), (7, "O5")}
 NAMES = ("orders", "clinic", "sensors", "payments", "counts", "causal", "survey")
 
 
@@ -80,7 +82,8 @@ def test_there_are_46_questions_of_three_levels_on_seven_tables():
         counts[question.item_id[10]] = counts.get(question.item_id[10], 0) + 1
     assert counts == {"O": 10, "C": 7, "S": 7, "F": 7, "G": 6, "K": 4, "V": 5}
     levels = [q.facts["level"] for q in questions]
-    assert all(levels.count(level) >= 8 for level in ("easy", "medium", "hard"))
+    # "about equal", says the specification
+    assert all(abs(levels.count(level) - 46 / 3) < 2 for level in ("easy", "medium", "hard"))
     assert all(q.minutes and q.facts["traps"] for q in questions)
 
 
@@ -96,9 +99,28 @@ def test_two_references_agree_and_every_trap_is_wrong(folder_of, tables, name, d
     for question, answer in answers.items():
         kind, facts = kinds[question]
         assert matches(answer, answer, kind, facts.options).right, question
-        for trap, wrong in table.wrong.get(question, {}).items():
-            assert trap in facts.traps
-            assert not matches(wrong(folder), answer, kind, facts.options).right, (question, trap)
+        assert sorted(table.wrong[question]) == sorted(facts.traps), question
+        for trap, answered in table.wrong[question].items():
+            wrong = answered(folder)
+            right = matches(wrong, answer, kind, facts.options).right
+            # In another draw than the shipped one a hasty answer may be right by luck.
+            assert not right or (draw, question) in LUCKY, (question, trap)
+            # It is wrong by what it says, for it is an answer of the form that was asked for.
+            if kind.name not in ("na", "empty"):
+                assert wrong, (question, trap)
+                assert matches(wrong, wrong, kind, facts.options).right, (question, trap)
+
+
+def test_the_error_of_ordinary_sums_of_floats_is_no_fault():
+    change = next(q for q in own_questions() if q.item_id == "own-dsgym-F6")
+    summed = repr(float(change.gold) - 1e-13)
+    assert summed != change.gold
+    assert matches(summed, change.gold, read_type(change.answer_type)).right
+
+
+def test_no_question_about_the_sensors_stands_out_by_its_form():
+    sensors = [q for q in own_questions() if q.item_id[10] == "S"]
+    assert all("Not Applicable" in dict(q.sections)["ANSWER FORMAT"] for q in sensors)
 
 
 def test_the_effect_of_the_causal_table_is_what_it_was_built_with(folder_of, tables):
