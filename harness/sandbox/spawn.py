@@ -22,6 +22,7 @@ from harness.sandbox.errors import SandboxUnavailable
 from harness.sandbox.levels import program
 
 _FIRST_FREE = 10  # descriptors below are those that the launcher gives to the program
+_FOR_A_START = 9  # three streams of which each may be a pipe, one for errors, one to spare
 _lock = threading.Lock()
 _starter: ThreadPoolExecutor | None = None
 
@@ -73,6 +74,7 @@ def spawn(
     words = ["launcher", *entrances, "--", *command]
 
     def begin() -> subprocess.Popen[bytes]:
+        _find_room()
         lifeline = warden.lifeline()
         known = f'echo "+ $$" >&{lifeline} || exit 125; exec {lifeline}>&-; '
         return subprocess.Popen(
@@ -91,6 +93,22 @@ def spawn(
             raise
     except (OSError, RuntimeError) as error:
         raise SandboxUnavailable(f"the sandbox cannot start a process: {error}") from error
+
+
+def _find_room() -> None:
+    """Find out whether there are as many descriptors as a start takes.
+
+    Popen leaks those that it has where it runs out in the middle of opening them.
+
+    Raises
+    ------
+    OSError
+    """
+    held: list[int] = []
+    try:
+        held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FOR_A_START))
+    finally:
+        close_all(*held)
 
 
 def pipe() -> tuple[int, int]:

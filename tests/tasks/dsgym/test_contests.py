@@ -404,7 +404,7 @@ LOOK = """
 import os, sys
 wanted, found = {wanted!r}, []
 for top, folders, files in os.walk('/'):
-    if top in ('/proc', '/sys', '/dev', '/usr', sys.base_prefix):
+    if top in ('/proc', '/sys', '/dev', '/usr', sys.base_prefix, sys.prefix):
         folders.clear()
     named = [os.path.join(top, file) for file in files]
     found += [path for path in named if 'truth' in path and 'site-packages' not in path]
