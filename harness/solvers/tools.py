@@ -202,7 +202,8 @@ class Workbench:
         self._lost = not worker.alive
         used = self._used(worker)
         if self._lost:
-            self._kept |= worker.collect(self._keep)[0]
+            if self._keep:
+                self._kept |= worker.collect(self._keep)[0]
             self._drop()
         status, reason = reply.status, reply.reason
         if line and reply.value == "'timeout'":

@@ -19,6 +19,8 @@ from leaderboard.app_pages import PAGES
 TOO_PALE = Path(__file__).with_name("looks.js").read_text(encoding="utf-8")
 PALE_MARKS = Path(__file__).with_name("marks.js").read_text(encoding="utf-8")
 
+TOO_WIDE = """() => [...document.querySelectorAll('[data-testid="stMain"], html, body')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.tagName + e.scrollWidth)"""
 FOCUSED = """() => {
     const element = document.activeElement;
     const words = element.tagName === "MAIN" ? "" : element.innerText;
@@ -46,11 +48,9 @@ def test_every_page_light_and_dark_wide_and_narrow(walk, name):
     assert (drawn["seen"] > 0) == (name not in ("samples", "runs", "about"))
     walk.picture(f"{name}-{walk.look}-desktop")
     walk.resize(390, 2400)
-    wide = walk.page.evaluate(
-        """() => [...document.querySelectorAll('[data-testid="stMain"], html, body')]
-            .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.tagName + e.scrollWidth)"""
-    )
-    assert wide == []
+    # A busy browser takes a while to lay a page out anew.
+    walk.page.wait_for_function(f"({TOO_WIDE})().length === 0", timeout=10_000)
+    assert walk.page.evaluate(TOO_WIDE) == []
     walk.picture(f"{name}-{walk.look}-phone")
     walk.fine()
 
