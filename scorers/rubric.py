@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from harness.core.errors import UsageError
 from harness.core.keys import sha256_of
+from harness.core.rubric import total_of
 from harness.core.task import Scorer
 from harness.core.types import Message, Output, Sample, Score
 from scorers.proof_text import extract_proof
@@ -208,21 +209,6 @@ def read_grading(text: str, criteria: Sequence[Criterion]) -> dict[str, int]:
             raise ValueError(f"{one.id!r} has {value} of {one.points} points")
         points[one.id] = value
     return points
-
-
-def total_of(points: dict[str, int], criteria: Sequence[Criterion]) -> int:
-    """Add points up; a fatal criterion without a point takes all others with it.
-
-    Examples
-    --------
-    >>> rubric = [Criterion(id="a", points=4, criterion="A.", fatal=True),
-    ...           Criterion(id="b", points=2, criterion="B.")]
-    >>> total_of({"a": 1, "b": 2}, rubric), total_of({"a": 0, "b": 2}, rubric)
-    (3, 0)
-    """
-    if any(one.fatal and points[one.id] == 0 for one in criteria):
-        return 0
-    return sum(points[one.id] for one in criteria)
 
 
 def _ask(

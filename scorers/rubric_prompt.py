@@ -12,8 +12,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
-
+from harness.core import rubric
 from harness.core.types import Message, Sample, text_of
 
 SYSTEM = """\
@@ -42,25 +41,8 @@ _CONTROL = re.compile(
 )
 
 
-class Criterion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line of a rubric.
-
-    Attributes
-    ----------
-    id : str
-        Its name in the judge's answer and in the metrics.
-    points : int
-        The most it can bring.
-    criterion : str
-        What must be there, and what brings a part of the points.
-    fatal : bool
-        Without a point here the whole proof has none.
-    """
-
-    id: str
-    points: int
-    criterion: str
-    fatal: bool = False
+class Criterion(rubric.Criterion, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A criterion of a rubric of ours: a misspelt field must not pass in silence."""
 
 
 def grading_prompt(sample: Sample, criteria: Sequence[Criterion], proof: str) -> list[Message]:

@@ -14,6 +14,7 @@ from harness.store.layout import Store
 if TYPE_CHECKING:
     from harness.exchange.grading_agreement import Agreement
     from harness.exchange.grading_import import Graded
+    from harness.exchange.judges_agreement import JudgesAgreement
     from harness.runner.summary import Metric
 
 _HEADINGS = {
@@ -91,6 +92,20 @@ def print_agreement(found: Agreement) -> None:
           "by item and criterion with --json\n")  # fmt: skip
 
 
+def print_judges(found: JudgesAgreement) -> None:
+    """Write how far the judges of a run agree with one another."""
+    rows = [
+        (one.a, one.b, one.agreement.n, *map(_plain, (one.agreement.pearson, one.agreement.spearman,
+         one.agreement.mean_abs_difference)))
+        for one in found.pairs
+    ]  # fmt: skip
+    columns = ["judge", "and judge", "answers", "Pearson", "Spearman", "mean difference"]
+    print_table("", columns, rows, fold=columns[:2])
+    print(
+        f"between judges Krippendorff's alpha {_plain(found.alpha)}; in shares of the points possible\n"
+    )
+
+
 def _is_new(one: Graded) -> bool:
     return bool(one.n_new + one.n_changed + one.n_verdicts)
 
@@ -114,3 +129,7 @@ def _number(metric: Metric) -> str:
     if metric.lo is None or metric.hi is None:
         return f"{metric.value:.3f}"
     return f"{metric.value:.3f} [{metric.lo:.3f}, {metric.hi:.3f}]"
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -90,8 +90,9 @@ def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -
 
 
 def _show_run(name: str, store: str | None, json: bool) -> None:
-    from harness.cli.grading import print_agreement
+    from harness.cli.grading import print_agreement, print_judges
     from harness.exchange.grading_agreement import agreement
+    from harness.exchange.judges_agreement import judges_agreement
     from harness.runner.summary import summarise
     from harness.store.ingest import refresh
     from harness.store.journal import started
@@ -106,11 +107,13 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     record = msgspec.to_builtins(started(opened, run_id))
     record["items"] = [item["item_id"] for item in record["items"]]
     graded = agreement(opened, run_id)
+    # Only a rubric's gradings tell what each judge gave.
+    among = judges_agreement(opened, run_id) if "n_gradings" in summary.metrics else None
     scorers, judges = verdict_givers(snapshot(opened), run_id)
     if json:
         print_json({
             "summary": summary, "started": record, "agreement": graded,
-            "verdicts": {"scorers": scorers, "judges": judges},
+            "verdicts": {"scorers": scorers, "judges": judges}, "judges_agreement": among,
         })  # fmt: skip
         return
     print_summaries([summary])
@@ -127,6 +130,8 @@ def _show_run(name: str, store: str | None, json: bool) -> None:
     if (r := summary.repeats) and r.se is not None:
         parts = f"± {r.se_items:.4f} from items, ± {r.se_repeats:.4f} from repeats"
         print(f"standard error {r.se:.4f}: {parts} ({r.n_min} to {r.n_max} an item)\n")
+    if among is not None:
+        print_judges(among)
     if graded is not None:
         print_agreement(graded)
     _print_provenance(record)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from harness.core.errors import HarnessError, UsageError
 from harness.core.keys import sample_hash, sha256_of
 from harness.core.records import RunStarted, SampleRecord
+from harness.core.rubric import Criterion
 from harness.core.task import make_task
 from harness.core.types import Sample, text_of
 from harness.exchange.grading_page import Shown, write_page
@@ -38,25 +39,6 @@ _DATE = re.compile(
     r"(?=.*\d)\d*[-/. ]?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-/. ]?\d*",
     re.IGNORECASE,
 )
-
-
-class Criterion(Struct, frozen=True, kw_only=True):
-    """What points are given for.
-
-    Attributes
-    ----------
-    id : str
-    points : int
-        What it is worth.
-    criterion : str
-    fatal : bool
-        Without a point here all others are lost too.
-    """
-
-    id: str
-    points: int
-    criterion: str
-    fatal: bool = False
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -85,12 +67,6 @@ class Form(Struct, frozen=True, kw_only=True):
         r = self.record
         place = [r.run_id, r.item_id, r.epoch, r.attempt]
         return "h" + sha256_of([place, r.output, self.criteria])[:24]
-
-    def total(self, points: dict[str, int]) -> int:
-        """Add points up; a fatal criterion without a point takes all others with it."""
-        if any(one.fatal and points[one.id] == 0 for one in self.criteria):
-            return 0
-        return sum(points.values())
 
     @property
     def possible(self) -> int:

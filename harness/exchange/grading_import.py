@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.core.errors import StoreError, UsageError
+from harness.core.rubric import total_of
 from harness.core.status import effective_status, error_kind_of, is_open
 from harness.exchange.grading import Form, forms_of
 from harness.exchange.grading_agreement import Agreement, agreement
@@ -176,7 +177,7 @@ def _gradings(
         yield _Given(form, Grading(
             grader=grader, content=form.content, points=points,
             possible={one.id: one.points for one in form.criteria},
-            total=form.total(points), rubric=form.has_rubric, comments=comments,
+            total=total_of(points, form.criteria), rubric=form.has_rubric, comments=comments,
         ))  # fmt: skip
     _check_twice(groups, reasons)
 

@@ -97,18 +97,19 @@ def solved(_subject: Subject, stored: Stored) -> Check:
 
 def no_data_scores(subject: Subject, stored: Stored) -> Check:
     """What stored models score without the data, beside what they score with it."""
-    both = [model for model in stored.bare if model in stored.full]
+    # Of the same items only: a run may have asked a part of them.
+    both = {
+        model: common
+        for model in stored.bare
+        if (common := stored.bare[model].keys() & stored.full.get(model, {}).keys())
+    }
     if not both:
         why = "skipped: no model has runs with and without --no-data in a store"
         return Check(name="no_data_scores", verdict="ok", value=None, why=why)
     chance = _chance(subject)
     shown, above, best = [], [], 0.0
-    for model in both:
+    for model, common in both.items():
         values = stored.bare[model]
-        # Of the same items only: a run may have asked a part of them.
-        common = values.keys() & stored.full[model].keys()
-        if not common:
-            continue
         bare = mean(values[item] for item in common)
         full = mean(stored.full[model][item] for item in common)
         best = max(best, bare)

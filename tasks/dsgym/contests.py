@@ -17,16 +17,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import UsageError
 from harness.core.task import Task, TaskRequest
 from harness.core.types import Generation, Message, Sample
-from harness.solvers.environment import Environment, EnvironmentRequest
 from harness.solvers.tools import gold_call
 from scorers.contest import Contest, check_contest, honest_boards
-from tasks.dsgym.kernel import SUBMISSION, Kernel
+from tasks.dsgym.kernel import SUBMISSION
 from tasks.dsgym.own import own_root
-from tasks.dsgym.rows import Text, file_hashes, host_file
-from tasks.dsgym.task import OWN, TOTAL_S, UPSTREAM, limits, toolset
+from tasks.dsgym.rows import Text, file_hashes
+from tasks.dsgym.task import OWN, UPSTREAM, agent, environment, toolset
 from tasks.readers import read_rows
 
 FILES = ("train.csv", "test.csv", "sample_submission.csv")
@@ -136,24 +135,6 @@ def _prompt(row: _ContestRow) -> str:
     return "\n\n".join(f"# {heading}\n{text}" for heading, text in parts if text)
 
 
-def environment(
-    sample: Sample, request: EnvironmentRequest, *, root: Path, no_data: bool
-) -> Environment:
-    """Make the place where a contest is worked on; the truth is nowhere in it.
-
-    Raises
-    ------
-    HarnessError
-        The contest cannot be scored here, and why.
-    """
-    if sample.metadata["without"]:
-        raise HarnessError(f"{sample.item_id}: {sample.metadata['without']}")
-    data = {file: host_file(root, file) for file in sample.metadata["files"]}
-    return Kernel(
-        level=request.level, limits=limits(), data=data, withheld=no_data, submission=True
-    )
-
-
 def gold(sample: Sample) -> list[str | Message]:
     """Hand in the truth, which only a baseline can."""
     code = f"with open({SUBMISSION!r}, 'w') as file:\n    file.write({sample.target[0]!r})"
@@ -180,9 +161,6 @@ def _count_perfect(samples: list[Sample], *, drop: bool) -> int:
 
 
 def _task(name: str, root: Path, request: TaskRequest) -> Task:
-    turns = request.args.get("turns", "15")
-    if not turns.isdecimal() or int(turns) < 1:
-        raise UsageError(f"--arg turns={turns} is no number of replies")
     own = name == "own_predict"
     perfect = request.choose("perfect", ("keep", "drop"))
     samples = read_contests(root, name)
@@ -198,11 +176,11 @@ def _task(name: str, root: Path, request: TaskRequest) -> Task:
         system=SYSTEM,
         gold=gold,
         guess=guess,
-        solver=f"agent?protocol=tags&max_turns={turns}&wall_s={TOTAL_S:g}",
+        solver=agent(request),
         scorer=f"contest?perfect={perfect}",
         metric="percentile",
         generation=Generation(max_tokens=1524),
-        environment=partial(environment, root=root, no_data=request.no_data),
+        environment=partial(environment, root=root, no_data=request.no_data, submission=True),
         toolset=toolset(),
         withholds="the data files: their folders are empty",
         args=("turns", "perfect"),

@@ -22,8 +22,8 @@ from tasks.dsgym import rows
 from tasks.dsgym.task import (
     PROMPT,
     SYSTEM,
-    TOTAL_S,
     UPSTREAM,
+    agent,
     environment,
     gold,
     to_sample,
@@ -54,11 +54,8 @@ def discoverybench(request: TaskRequest) -> Task:
             "dsgym/discoverybench needs --data-root: a copy of the upstream repository"
         )
     root = request.data_root
-    turns = request.args.get("turns", "15")
-    if not turns.isdecimal() or int(turns) < 1:
-        raise UsageError(f"--arg turns={turns} is no number of replies")
     metric = request.choose("metric", ("match", "hms"))
-    last = "true" if request.choose("run_last", ("on", "off")) == "on" else "false"
+    run_last = request.choose("run_last", ("on", "off")) == "on"
     questions = [
         msgspec.structs.replace(one, sections=(*one.sections, ("ANSWER FORM", ANSWER_FORM)))
         for one in rows.discoverybench(root)
@@ -71,7 +68,7 @@ def discoverybench(request: TaskRequest) -> Task:
         system=SYSTEM,
         gold=gold,
         guess=guess,
-        solver=f"agent?protocol=tags&max_turns={turns}&wall_s={TOTAL_S:g}&run_last={last}",
+        solver=agent(request, run_last=run_last),
         scorer=f"discovery?metric={metric}",
         generation=Generation(max_tokens=1524),
         environment=partial(environment, root=root, no_data=request.no_data),

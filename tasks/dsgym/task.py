@@ -93,9 +93,14 @@ def to_sample(question: Question, root: Path) -> Sample:
 
 
 def environment(
-    sample: Sample, request: EnvironmentRequest, *, root: Path, no_data: bool
+    sample: Sample,
+    request: EnvironmentRequest,
+    *,
+    root: Path,
+    no_data: bool,
+    submission: bool = False,
 ) -> Environment:
-    """Make the place where an item is worked on.
+    """Make the place where an item is worked on; of a contest the truth is nowhere in it.
 
     Raises
     ------
@@ -105,7 +110,24 @@ def environment(
     if sample.metadata["without"]:
         raise HarnessError(f"{sample.item_id}: {sample.metadata['without']}")
     data = {file: host_file(root, file) for file in sample.metadata["files"]}
-    return Kernel(level=request.level, limits=limits(), data=data, withheld=no_data)
+    return Kernel(
+        level=request.level, limits=limits(), data=data, withheld=no_data, submission=submission
+    )
+
+
+def agent(request: TaskRequest, *, run_last: bool = True) -> str:
+    """Give the SPEC of the solver, with as many replies as the switch ``turns`` says.
+
+    Raises
+    ------
+    UsageError
+        For a number of replies that is none.
+    """
+    turns = request.args.get("turns", "15")
+    if not turns.isdecimal() or int(turns) < 1:
+        raise UsageError(f"--arg turns={turns} is no number of replies")
+    last = "true" if run_last else "false"
+    return f"agent?protocol=tags&max_turns={turns}&wall_s={TOTAL_S:g}&run_last={last}"
 
 
 def limits() -> Limits:
@@ -154,11 +176,7 @@ def _task(
 ) -> Task:
     profile = request.choose("profile", ("both", "upstream", "strict"))
     own = name in OWN_NAMES
-    turns = request.args.get("turns", "15")
-    if not turns.isdecimal() or int(turns) < 1:
-        raise UsageError(f"--arg turns={turns} is no number of replies")
     lead = "strict" if own else "upstream"
-    last = "false" if profile == "upstream" else "true"
     minutes = {q.item_id: q.minutes for q in questions if q.minutes is not None}
     return Task(
         name=f"dsgym/{name}",
@@ -168,7 +186,7 @@ def _task(
         system=SYSTEM,
         gold=gold,
         guess=guess,
-        solver=f"agent?protocol=tags&max_turns={turns}&wall_s={TOTAL_S:g}&run_last={last}",
+        solver=agent(request, run_last=profile != "upstream"),
         scorer=f"data_answer?profile={profile}&headline={lead}",
         generation=Generation(max_tokens=1524),
         environment=partial(environment, root=root, no_data=request.no_data),

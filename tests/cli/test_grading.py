@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core import registry
+from harness.core import registry, resources
 from harness.core.types import Message, Score
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/grading.md"
@@ -220,3 +220,31 @@ def test_the_guides_scorer_works(say, tmp_path, monkeypatch):
     registry.register("scorers", registry.Entry(name="number", target=names["panel"]))
     ended, out, _ = say("run", *ask, "--judge", "mock:constant?text=yes,mock:empty", "--json")
     assert (ended, json.loads(out)["runs"][0]["metrics"]["accuracy"]["value"]) == (0, 0.5)
+
+
+def test_show_run_says_how_far_judges_agree_with_one_another(say, tmp_path):
+    script = resources.data("aicrypto/proof/judge.jsonl").read_text(encoding="utf-8")
+    zeros = re.sub(r"(: )\d+(?=[,}])", r"\g<1>0", script)
+    judges = []
+    for name, text in (("one", script), ("same", script), ("none", zeros)):
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+        judges.append(f"mock:script?file={tmp_path / name}.jsonl")
+    store = ("--store", tmp_path / "store")
+
+    def among(model, chosen):
+        task = ("--task", "aicrypto/proof", "--limit", "6", "--model", model)
+        assert say("run", *task, "--judge", ",".join(chosen), *store, "--json")[0] == 0
+        return json.loads(say("show", "run", "last", *store, "--json")[1])["judges_agreement"]
+
+    # Two that give the same points agree wholly; full points and none are 1 apart, and no order.
+    mixed = among("mock:noisy?accuracy=0.5", judges[:2])
+    (pair,) = mixed["pairs"]
+    assert (pair["agreement"]["pearson"], mixed["alpha"]) == (pytest.approx(1), pytest.approx(1))
+    assert pair["agreement"]["mean_abs_difference"] == 0
+    (pair,) = among("mock:gold", [judges[0], judges[2]])["pairs"]
+    assert (pair["agreement"]["n"], pair["agreement"]["mean_abs_difference"]) == (6, 1.0)
+    assert pair["agreement"]["pearson"] is None
+    assert (pair["a"], pair["b"]) == (judges[0], judges[2])
+    assert "between judges Krippendorff's alpha" in say("show", "run", "last", *store)[1]
+    # One judge asked once agrees with nobody.
+    assert among("mock:gold", judges[:1]) is None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from contest_board import DIGITS, board
 from contest_table import Contest, Drawn
-from table import to_csv
+from table import to_csv, write_or_compare
 
 from scorers.contest import METRICS
 
@@ -103,18 +103,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "data" / "dsgym")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     asked = parser.parse_args()
-    wrong = []
-    for name, content in files_of(asked.draw).items():
-        path = asked.out / name
-        if asked.check:
-            if not path.is_file() or path.read_bytes() != content:
-                wrong.append(name)
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for name in wrong:
-        print(f"{asked.out / name} is not what draw {asked.draw} gives", file=sys.stderr)
-    return 1 if wrong else 0
+    return write_or_compare(files_of(asked.draw), asked.out, check=asked.check)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import NEAR_TIES, Question, Table
+from table import NEAR_TIES, Question, Table, write_or_compare
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("orders", "clinic", "sensors", "payments", "counts", "causal", "survey")
@@ -115,18 +115,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.check_draws is not None:
         return _check_draws(asked.check_draws)
-    wrong = []
-    for name, data in files_of(asked.draw).items():
-        path = asked.out / name
-        if asked.check:
-            if not path.is_file() or path.read_bytes() != data:
-                wrong.append(name)
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    for name in wrong:
-        print(f"{asked.out / name} is not what draw {asked.draw} gives", file=sys.stderr)
-    return 1 if wrong else 0
+    return write_or_compare(files_of(asked.draw), asked.out, check=asked.check)
 
 
 if __name__ == "__main__":

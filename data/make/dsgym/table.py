@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
@@ -121,3 +122,19 @@ def rounded(value: float | Decimal, digits: int) -> str:
 def pairs(**values: str) -> str:
     """Write ``@name[value]`` pairs, as DAEval wants them."""
     return " ".join(f"@{name}[{value}]" for name, value in values.items())
+
+
+def write_or_compare(made: Mapping[str, bytes], out: Path, *, check: bool) -> int:
+    """Write files below a folder, or with `check` only say which of them are others; an exit code."""
+    wrong = []
+    for name, content in made.items():
+        path = out / name
+        if check:
+            if not path.is_file() or path.read_bytes() != content:
+                wrong.append(path)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    for path in wrong:
+        print(f"{path} is not what the draw gives", file=sys.stderr)
+    return 1 if wrong else 0

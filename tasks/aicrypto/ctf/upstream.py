@@ -147,23 +147,24 @@ def read_config(path: Path) -> Config:
         import yaml
     except ImportError as error:
         raise MissingPackageError("aicrypto/ctf with --data-root", "PyYAML", INSTALL) from error
+    where = _where(path, path.parent)
     try:
         # This loader makes nothing but texts: a flag of mere digits must stay as it is written.
         read = yaml.load(path.read_bytes(), Loader=yaml.BaseLoader)  # noqa: S506
     except OSError as error:
-        raise _BrokenError(f"{path}: {error.strerror}") from error
+        raise _BrokenError(f"{where}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _BrokenError(f"{path}: no YAML: {' '.join(str(error).split())}") from error
+        raise _BrokenError(f"{where}: no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(read, dict):
-        raise _BrokenError(f"{path}: give fields `name: value`, one a line")
+        raise _BrokenError(f"{where}: give fields `name: value`, one a line")
     try:
         config = msgspec.convert(read, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise _BrokenError(f"{path}: {_fault(read, str(error))}") from error
+        raise _BrokenError(f"{where}: {_fault(read, str(error))}") from error
     if not config.flag.strip():
-        raise _BrokenError(f"{path}: the flag is empty")
+        raise _BrokenError(f"{where}: the flag is empty")
     if not 0 < config.time < float("inf"):
-        raise _BrokenError(f"{path}: time is {config.time:g}; give seconds above 0")
+        raise _BrokenError(f"{where}: time is {config.time:g}; give seconds above 0")
     return config
 
 
@@ -195,14 +196,16 @@ def read_challenge(folder: Path, config: Config) -> Challenge:
     public = _read_folder(folder / "public")
     server = _read_folder(folder / "server") if config.type == "dynamic" else {}
     if config.type == "dynamic" and "main.py" not in server:
-        raise _BrokenError(f"{folder / 'server' / 'main.py'} is missing, and the type is dynamic")
+        program = _where(folder / "server" / "main.py", folder)
+        raise _BrokenError(f"{program} is missing, and the type is dynamic")
     return Challenge(flag=config.flag.strip(), public=public, server=server)
 
 
 def _read_folder(folder: Path) -> dict[str, bytes]:
     """Read all files below a folder; a link may lead to a file inside it and nowhere else."""
+    where = _where(folder, folder.parent)
     if not folder.is_dir():
-        raise _BrokenError(f"{folder} is missing")
+        raise _BrokenError(f"{where} is missing")
     home = folder.resolve()
     files: dict[str, bytes] = {}
     for place, folders, names in os.walk(folder):
@@ -211,15 +214,15 @@ def _read_folder(folder: Path) -> dict[str, bytes]:
             path = Path(place, name)
             inside = path.relative_to(folder).as_posix()
             if odd(inside) or not inside.isprintable() or "\\" in inside:
-                raise _BrokenError(f"{folder}: odd file name {inside!r}")
+                raise _BrokenError(f"{where}: odd file name {inside!r}")
             if not (path.resolve().is_relative_to(home) and path.is_file()):
-                raise _BrokenError(f"{path} is no file, or a link out of its folder")
+                raise _BrokenError(f"{where}/{inside} is no file, or a link out of its folder")
             try:
                 files[inside] = path.read_bytes()
             except OSError as error:
-                raise _BrokenError(f"{path}: {error.strerror}") from error
+                raise _BrokenError(f"{where}/{inside}: {error.strerror}") from error
     if not files:
-        raise _BrokenError(f"{folder} is empty")
+        raise _BrokenError(f"{where} is empty")
     return files
 
 
@@ -235,10 +238,12 @@ def open_challenge(folder: Path, sample: Sample) -> Challenge:
         raise _BrokenError(why)
     challenge = read_challenge(folder, read_config(folder / CONFIG))
     if _hash_of(challenge) != sample.metadata["files_sha256"]:
-        raise _BrokenError(f"{folder}: its files have changed since the run was planned")
+        raise _BrokenError(
+            f"{_where(folder, folder)}: its files have changed since the run was planned"
+        )
     sage = sample.metadata.get("sage")
     if sage and not has_sage():
-        raise MissingPackageError(str(folder / sage), "Sage", INSTALL_SAGE)
+        raise MissingPackageError(_where(folder / sage, folder), "Sage", INSTALL_SAGE)
     return challenge
 
 
@@ -271,7 +276,7 @@ def try_server(folder: Path, server: Mapping[str, bytes], level: str) -> None:
             return
     said = last_line(result.stderr.text)
     raise _BrokenError(
-        f"{folder / 'server' / 'main.py'} ends before it is asked anything ({result.reason})"
+        f"{_where(folder / 'server' / 'main.py', folder)} ends before it is asked anything ({result.reason})"
         + (f": {said}" if said else ", with no output")
     )
 
@@ -283,6 +288,14 @@ def _died(result: Result) -> bool:
     if last_line(result.stderr.text).startswith(_NO_INPUT):
         return False
     return not result.stdout.text or "Traceback (most recent call last)" in result.stderr.text
+
+
+def _where(path: Path, challenge: Path) -> str:
+    """Name a file from its category on.
+
+    Where somebody's copy lies is no part of an item, whose hash holds the message, nor of a record.
+    """
+    return path.relative_to(challenge.parent.parent).as_posix()
 
 
 def has_sage() -> bool:

@@ -15,6 +15,7 @@ import pytest
 from harness.core import registry
 from harness.core.environment import EnvironmentRequest
 from harness.core.errors import UsageError
+from harness.core.keys import sample_hash
 from harness.core.records import EventRecord, SampleRecord
 from harness.core.task import TaskRequest, make_task
 from harness.core.types import ToolCall
@@ -514,6 +515,15 @@ def test_files_that_are_missing_are_named(library):
     assert "01-small/server/main.py is missing" in reason(library)
     (folder / "config.yaml").unlink()
     assert "01-small/config.yaml: No such file" in reason(library)
+
+
+def test_where_a_copy_lies_is_no_part_of_an_item(library, tmp_path):
+    library(public=())
+    (here,) = own(data_root=library.root).samples
+    library.root.rename(tmp_path / "elsewhere")
+    (there,) = own(data_root=tmp_path / "elsewhere").samples
+    assert here.metadata["unavailable"] == "04-RSA/01-small/public is missing"
+    assert sample_hash(here) == sample_hash(there)
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "back\\slash", "bell\a"])

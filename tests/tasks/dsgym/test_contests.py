@@ -461,7 +461,7 @@ COPY = "<python>\nimport shutil\nshutil.copy('/data/own-rent/sample_submission.c
 ENDLESS = "<python>\nimport time\nwhile True:\n    time.sleep(0.1)\n</python>"
 
 
-@pytest.mark.parametrize("limit", ["task.CELL_S", "contests.TOTAL_S"])
+@pytest.mark.parametrize("limit", ["task.CELL_S", "task.TOTAL_S"])
 def test_a_cell_s_time_may_run_out_but_not_that_of_all(tmp_path, monkeypatch, limit):
     monkeypatch.setattr("tasks.dsgym.kernel.PRELOAD", ())
     monkeypatch.setattr(f"tasks.dsgym.{limit}", 2.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     from solution import solve  # type: ignore[import-not-found]  # there only in the box
-    from tube import connect  # type: ignore[import-not-found]
+    from tube import connect  # type: ignore[import-not-found]  # likewise
 
     folder = Path("public")
     public = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
