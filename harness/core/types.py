@@ -6,7 +6,7 @@ All are msgspec structs: cheap to make, strict to decode. Words and meanings are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Literal
 
@@ -347,6 +347,27 @@ class Output(Struct, kw_only=True):
         return Message("assistant", self.text, tool_calls=self.tool_calls, native=self.native)
 
 
+class Picture(Struct, frozen=True, kw_only=True):
+    """Something to look at that a verdict comes with.
+
+    Attributes
+    ----------
+    name : str
+        Its heading.
+    media_type : str
+        ``image/svg+xml``, ``image/png``, or ``application/vnd.vegalite+json``: a whole Vega-Lite
+        specification with its data in it.
+    data : bytes
+        Its content; whatever a model wrote is escaped in it.
+    caption : str
+    """
+
+    name: str
+    media_type: Literal["image/svg+xml", "image/png", "application/vnd.vegalite+json"]
+    data: bytes
+    caption: str = ""
+
+
 class Score(Struct, frozen=True, kw_only=True):
     """A scorer's verdict on one output.
 
@@ -356,9 +377,11 @@ class Score(Struct, frozen=True, kw_only=True):
         The headline value; None when the output could not be judged.
     passed : bool or None
         Whether it counts as solved, where that is defined.
-    status : {"scored", "unscored", "error"}
+    status : {"scored", "unscored", "error", "timeout", "unavailable"}
         ``unscored``: the judge was unreadable, nothing is known. ``error``: the model's answer was
-        unreadable (reason ``no_answer``), which counts as wrong.
+        unreadable (reason ``no_answer``) or its work failed, ``timeout``: its work did not end; both
+        count as wrong. ``unavailable``: what would judge it is not there, `explanation` says what
+        would bring it.
     answer : str or None
         The answer as extracted.
     explanation : str or None
@@ -368,22 +391,31 @@ class Score(Struct, frozen=True, kw_only=True):
     metrics : dict of str to float
         Further named values. An attempt without an answer counts 0 in each of them, unless its name
         has a colon (``criterion:ID``): then it is of some items only.
+    facts : dict
+        What was measured on the way, JSON-ready: kept beside the verdict, in no figure.
+    pictures : tuple of Picture
+        A handful, kept beside the verdict.
+    isolation : str or None
+        The level of isolation that was in force where the answer was run.
 
     Raises
     ------
     ValueError
-        For a value or metric that is not finite: JSON has no NaN, and a score must not become
+        For a value, metric or fact that is not finite: JSON has no NaN, and a score must not become
         null without a word. For a status ``scored`` without a value: it would leave the
-        denominator unseen.
+        denominator unseen. For an error or timeout that is worth something: both count as wrong.
     """
 
     value: float | None
     passed: bool | None = None
-    status: Literal["scored", "unscored", "error"] = "scored"
+    status: Literal["scored", "unscored", "error", "timeout", "unavailable"] = "scored"
     answer: str | None = None
     explanation: str | None = None
     reason: str | None = None
     metrics: dict[str, float] = msgspec.field(default_factory=dict)
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()
+    isolation: str | None = None
 
     def __post_init__(self) -> None:
         if self.value is None and self.status == "scored":
@@ -393,6 +425,10 @@ class Score(Struct, frozen=True, kw_only=True):
         for name, value in self.metrics.items():
             if not math.isfinite(value):
                 raise ValueError(f"metric {name!r} is not finite: {value}")
+        if self.status in ("error", "timeout") and self.value:
+            raise ValueError(f"a score with status {self.status!r} is worth 0, not {self.value}")
+        if self.facts and not _is_finite(self.facts):
+            raise ValueError("a number among the facts is not finite")
 
     @classmethod
     def no_answer(cls, explanation: str) -> Score:
@@ -400,6 +436,13 @@ class Score(Struct, frozen=True, kw_only=True):
         return cls(
             value=0.0, passed=False, status="error", reason="no_answer", explanation=explanation
         )
+
+
+def _is_finite(fact: object) -> bool:
+    if isinstance(fact, float):
+        return math.isfinite(fact)
+    inner = fact.values() if isinstance(fact, dict) else fact
+    return not isinstance(inner, Iterable) or isinstance(inner, str) or all(map(_is_finite, inner))
 
 
 def text_of(message: Message) -> str:

@@ -18,6 +18,8 @@ from harness.store.redact import Redactor
 
 _AGAIN = "ask the sender to write it anew with `harness export submission`"
 _JUDGED = ("unscored", "truncated")
+# What a score can say.
+_GIVEN = ("scored", "unscored", "error", "timeout", "unavailable")
 
 
 def check_rows(manifest: Manifest, rows: Rows, reasons: Reasons) -> None:
@@ -112,7 +114,7 @@ def _check_score(
         Score(value=score.value, status=score.status, metrics=score.metrics)  # type: ignore[arg-type]
     except ValueError as error:
         reasons.add("a score is none", f"{_place(score)} ({error})", _AGAIN)
-    if score.status not in ("scored", "unscored", "error"):
+    if score.status not in _GIVEN:
         reasons.add("a score has a status that none can have", _place(score), _AGAIN)
     if score.replaces is not None and not 0 < score.replaces < score.seq:
         reasons.add("a score replaces none before it", _place(score), _AGAIN)

@@ -48,7 +48,7 @@ _COLUMNS = {
         "scorer": "string", "scorer_version": "string", "metric": "string", "status": "string",
         "value": "double", "passed": "bool", "answer": "string", "explanation": "string",
         "reason": "string", "judge_variant": "string", "metrics": "map<string, double>",
-        "replaces": "int64",
+        "replaces": "int64", "isolation": "string",
     },
     EVENTS: {
         "seq": "int64", "ts": "string", "kind": "string", "item_id": "string", "epoch": "int64",

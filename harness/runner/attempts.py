@@ -63,6 +63,9 @@ def begin(plan: Plan, todo: Todo) -> Active:
 def _solving(plan: Plan, active: Active) -> Solving:
     # A generator around it, so that whatever goes wrong on the way to the first request is met in
     # `move` too.
+    sample = plan.samples[active.todo.planned.index]
+    if plan.task.missing is not None and (why := plan.task.missing(sample)):
+        return Output(text="", finish_reason="skipped", error=why)
     item = plan.item(active.todo.planned)
     if item.environment is not None:
         item = msgspec.structs.replace(item, environment=_watched(item.environment, active))

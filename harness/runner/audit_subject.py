@@ -16,7 +16,7 @@ from harness.runner.audit_text import clean
 from harness.runner.config import RunConfig
 from harness.runner.judging import NO_JUDGE, Judges, build_scorer, wants_judge
 from harness.runner.prompt import Prompt
-from harness.runner.scoring import judge
+from harness.runner.scoring import close_scorer, judge
 
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -68,10 +68,11 @@ class Subject:
         asked = config.judge if wants_judge(self.task.scorer) else None
         self.judges = Judges(asked) if asked else None
         each = self.judges.each if self.judges else ()
-        self._scorer: Scorer = build_scorer(self.task.scorer, each)
+        self._scorer: Scorer = build_scorer(self.task.scorer, each, config.sandbox)
 
     def close(self) -> None:
-        """Let the judges' models go; the next question loads them again."""
+        """Let the judges' models and the scorer's engines go; the next question loads them again."""
+        close_scorer(self._scorer)
         if self.judges is not None:
             self.judges.close()
 

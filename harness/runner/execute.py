@@ -36,6 +36,7 @@ from harness.runner.writing import (
     output_of,
     reused_record,
     sample_record,
+    score_events,
     score_record,
     transcript,
 )
@@ -85,8 +86,8 @@ class Executor:
         self.counted: dict[int, float | None] | None = None
         self._faults_in_a_row = 0
         self._draws = Draws(plan, journal)
-        n_verdicts: int = plan.judges.max_connections if plan.judges else 1
-        self._n_verdicts = n_verdicts
+        at_once: int = getattr(plan.scorer, "at_once", 1)
+        self._n_verdicts = plan.judges.max_connections if plan.judges else at_once
         self._scoring = self._verdicts()
 
     def run(self, todo: Iterable[Todo]) -> None:
@@ -391,7 +392,9 @@ class Executor:
 
     def _scored(self, one: _ToScore, score: Score, calls: Sequence[Call]) -> None:
         record = one.record
-        self.journal.append(score_record(self.plan, record, score, one.replaces))
+        seq = self.journal.append(score_record(self.plan, record, score, one.replaces))
+        for made in score_events(record, score, seq):
+            self.journal.append(made)
         for call in calls:
             used = msgspec.to_builtins(call)
             self.journal.append(event(self.journal.run_id, "judge_call", used, about=record))

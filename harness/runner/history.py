@@ -68,9 +68,14 @@ class History:
         return (record.item_id, record.epoch, record.attempt, self.started.metric)
 
     def score_of(self, record: SampleRecord) -> ScoreRecord | None:
-        """Give the valid headline verdict; None where the scorer failed, so that it is asked again."""
+        """Give the valid headline verdict; None where the scorer failed or could not work.
+
+        It is asked again then.
+        """
         score = self.scores.get(self.place(record))
-        return None if score is None or score.reason == SCORER_FAULT else score
+        if score is None or score.reason == SCORER_FAULT or score.status == "unavailable":
+            return None
+        return score
 
     def missing(self, plan: Plan) -> tuple[list[Todo], list[tuple[Planned, SampleRecord]]]:
         """Give the attempts to make and the outputs to score."""

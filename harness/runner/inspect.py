@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.core.errors import HarnessError, UsageError, unknown
-from harness.core.records import RunStarted, SampleRecord
+from harness.core.records import RunStarted, SampleRecord, ScoreRecord
 from harness.core.task import make_task
 from harness.core.types import Sample
 from harness.runner.config import RunConfig
@@ -34,8 +35,9 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     Returns
     -------
     dict
-        `prompt`, `output`, `reference`, `status`, `scores`, `finish_reason`, `usage`, `files` and
-        what else is known. `reference` is None when the task's data are no longer there.
+        `prompt`, `output`, `reference`, `status`, `scores`, `finish_reason`, `usage`, `facts` (what
+        the verdict rests on), `files` (the pictures it came with, ``data`` as base64) and what else
+        is known. `reference` is None when the task's data are no longer there.
 
     Raises
     ------
@@ -53,6 +55,7 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     reference = _reference(run, item_id)
     usage = {k: row.pop(k, None) for k in ("tokens_in", "tokens_out", "tokens_reasoning")}
     scores = row.pop("scores")
+    shown = [one for one in row.pop("shown") if one.pop("score") == row["score_seq"]]
     text = {k: row.pop(k, None) for k in ("prompt", "output")}
     return {
         "run_id": run_id,
@@ -64,7 +67,12 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
         "usage": usage,
         **row,
         "scores": scores,
-        "files": [],
+        "facts": next((one["facts"] for one in shown if one["kind"] == "judged"), {}),
+        "files": [
+            {name: one[name] for name in ("name", "media_type", "caption", "data")}
+            for one in shown
+            if one["kind"] == "picture"
+        ],
     }
 
 
@@ -97,18 +105,36 @@ def _reference(run: RunStarted, item_id: str) -> Any:
         "correct": list(found.correct),
         "choices": list(found.choices),
         "gold": task.gold(found),
-        "metadata": found.metadata,
+        "metadata": named_files(found.metadata),
     }
 
 
+def named_files(metadata: Any) -> Any:
+    """Name the files that an item holds by size and hash; whoever wants their bytes has the data.
+
+    Examples
+    --------
+    >>> named_files({"gds": b"", "layer": [1, 0]})["gds"]["bytes"]
+    0
+    """
+    if isinstance(metadata, bytes):
+        return {"bytes": len(metadata), "sha256": hashlib.sha256(metadata).hexdigest()}
+    if isinstance(metadata, dict):
+        return {name: named_files(value) for name, value in metadata.items()}
+    if isinstance(metadata, list | tuple):
+        return [named_files(value) for value in metadata]
+    return metadata
+
+
 def unavailable(store: Store, run_id: str) -> list[tuple[str, int]]:
-    """Give the reasons why items of a run could not be asked, the most frequent first.
+    """Give the reasons why items of a run could not be asked or judged, the most frequent first.
 
     Reasons that differ in the item alone are one: what stands before the first ": " is left out
     where it is the item's name.
     """
     reasons: Counter[str] = Counter()
     for record in read_records(store.journal(run_id)):
-        if isinstance(record, SampleRecord) and record.status == "unavailable":
-            reasons[(record.error or "no reason given").removeprefix(f"{record.item_id}: ")] += 1
+        if isinstance(record, SampleRecord | ScoreRecord) and record.status == "unavailable":
+            said = record.error if isinstance(record, SampleRecord) else record.explanation
+            reasons[(said or "no reason given").removeprefix(f"{record.item_id}: ")] += 1
     return reasons.most_common()

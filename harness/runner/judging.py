@@ -21,7 +21,7 @@ from harness.core.keys import sha256_of
 from harness.core.models import card_of
 from harness.core.registry import find
 from harness.core.spec import only, parse_model, parse_spec
-from harness.core.task import Scorer, build
+from harness.core.task import Scorer
 from harness.core.types import GenerateRequest, Generation, Message, Output, Sample, Score
 
 NO_JUDGE = "no_judge"
@@ -259,12 +259,13 @@ def join_judges(specs: Sequence[str]) -> str | None:
     return text or None
 
 
-def build_scorer(text: str, judges: Sequence[Ask] = ()) -> Scorer:
-    """Make the scorer that a SPEC names, with the judges that its factory has a parameter for.
+def build_scorer(text: str, judges: Sequence[Ask] = (), sandbox: str = "auto") -> Scorer:
+    """Make the scorer that a SPEC names, with what its factory has parameters for.
 
-    A parameter ``judges`` receives all of them as a tuple, a parameter ``judge`` the one there is.
+    A parameter ``judges`` receives all judges as a tuple, a parameter ``judge`` the one there is.
     Without a judge, a factory that gives the parameter no default cannot work: every answer is then
-    ``unscored``, reason ``no_judge``.
+    ``unscored``, reason ``no_judge``. A parameter ``sandbox`` receives the level of isolation asked
+    for.
 
     Raises
     ------
@@ -274,22 +275,21 @@ def build_scorer(text: str, judges: Sequence[Ask] = ()) -> Scorer:
     spec = parse_spec(text)
     factory = find("scorers", spec.name).load()
     parameters = inspect.signature(factory).parameters
-    name = next((name for name in ("judges", "judge") if name in parameters), None)
-    if name is None:
-        made: Scorer = build("scorers", text)
-        return made
-    only(spec.args, set(parameters) - {name}, f"{spec.name!r}")
+    name = next((name for name in ("judges", "judge") if name in parameters), "")
+    only(spec.args, set(parameters) - {name, "sandbox"}, f"{spec.name!r}")
     if name == "judge" and len(judges) > 1:
         raise UsageError(
             f"scorer {spec.name!r} asks one judge, and --judge names {len(judges)}: leave one"
         )
     given: dict[str, Any] = dict(spec.args)
-    if judges:
+    if "sandbox" in parameters:
+        given["sandbox"] = sandbox
+    if judges and name:
         given[name] = tuple(judges) if name == "judges" else judges[0]
-    elif parameters[name].default is inspect.Parameter.empty:
+    elif name and parameters[name].default is inspect.Parameter.empty:
         return _unjudged
     try:
-        made = factory(**given)
+        made: Scorer = factory(**given)
     except (TypeError, ValueError) as error:
         raise UsageError(f"cannot make {text!r}: {error}") from error
     return made

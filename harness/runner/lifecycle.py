@@ -31,6 +31,7 @@ from harness.runner.history import History
 from harness.runner.limits import Limits, Meter
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan, plan_hashes
+from harness.runner.scoring import close_scorer
 from harness.runner.summary import Summary, summaries, summarise
 from harness.runner.writing import event
 from harness.store.care import pack_run
@@ -320,6 +321,7 @@ def _drive(executor: Executor, store: Store, work: _Work) -> None:
     finally:
         gc.unfreeze()
         observer.ended()
+        close_scorer(plan.scorer)
         if plan.judges:
             plan.judges.close()
     ingester.halt()

@@ -49,7 +49,8 @@ class Plan:
         self.scorer_spec = parse_spec(task.scorer)
         self.scorer_entry: Entry = find("scorers", self.scorer_spec.name)
         self.judges = Judges(config.judge) if config.judge and wants_judge(task.scorer) else None
-        self.scorer: Scorer = build_scorer(task.scorer, self.judges.each if self.judges else ())
+        each = self.judges.each if self.judges else ()
+        self.scorer: Scorer = build_scorer(task.scorer, each, config.sandbox)
         self.strategy: Strategy = build("strategies", config.strategy)
         self.works_locally: bool = getattr(self.solver, "works_locally", False)
         for capability in self.solver.needs:

@@ -20,6 +20,7 @@ from harness.runner.history import History
 from harness.runner.judging import join_judges
 from harness.runner.observe import Observer
 from harness.runner.plan import Plan, Planned, make_plan
+from harness.runner.scoring import close_scorer
 from harness.runner.summary import Metric, Summary, headline_of, summarise
 from harness.runner.writing import event
 from harness.store.care import pack_run
@@ -175,6 +176,7 @@ def _judge_again(plan: Plan, journal: Journal, history: History, observer: Obser
             journal.append(_finished(executor, plan, history))
     finally:
         observer.ended()
+        close_scorer(plan.scorer)
         if plan.judges:
             plan.judges.close()
     if executor.stopped_by:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,38 @@ def score_predictions(
         args=dict(args or {}),
     )  # fmt: skip
     made = make_task(task, config.task_request())
-    scorer: Scorer = build_scorer(made.scorer)
     samples = {sample.item_id: sample for sample in made.samples}
-    scores = []
+    given = []
     for number, row in enumerate(predictions, 1):
         prediction = _prediction(row, number)
         if prediction.item_id not in samples:
             raise unknown(f"item of {task}", prediction.item_id, samples)
-        output = Output(text=prediction.output)
-        scores.append(judge(scorer, samples[prediction.item_id], output))
-    return scores
+        given.append((samples[prediction.item_id], Output(text=prediction.output)))
+    scorer: Scorer = build_scorer(made.scorer)
+    try:
+        return judge_all(scorer, given)
+    finally:
+        close_scorer(scorer)
+
+
+def judge_all(scorer: Scorer, given: Sequence[tuple[Sample, Output]]) -> list[Score]:
+    """Score outputs in order, as many side by side as the scorer says.
+
+    Raises
+    ------
+    HarnessError
+        As `judge` does.
+    """
+    at_once: int = getattr(scorer, "at_once", 1)
+    if at_once == 1 or len(given) < 2:
+        return [judge(scorer, sample, output) for sample, output in given]
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(lambda one: judge(scorer, *one), given))
+
+
+def close_scorer(scorer: Scorer) -> None:
+    """Let a scorer's engine go, if it has one."""
+    getattr(scorer, "close", lambda: None)()
 
 
 def read_predictions(path: Path) -> list[Prediction]:

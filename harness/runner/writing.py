@@ -114,7 +114,17 @@ def score_record(
         judge_variant=plan.judges.variant_id if plan.judges else None,
         metrics=dict(score.metrics),
         replaces=replaces,
+        isolation=score.isolation,
     )
+
+
+def score_events(record: SampleRecord, score: Score, seq: int) -> Iterator[EventRecord]:
+    """Make the events of what a verdict rests on and shows; `seq` is that of its record."""
+    if score.facts:
+        yield event(record.run_id, "judged", {"score": seq, "facts": score.facts}, about=record)
+    for picture in score.pictures:
+        shown = {"score": seq, **msgspec.to_builtins(picture)}
+        yield event(record.run_id, "picture", shown, about=record)
 
 
 def event(

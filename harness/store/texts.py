@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
@@ -22,6 +23,8 @@ _TEXT_COLUMNS = (
     "prompt, output, reasoning, tool_log, prompt_ids_head, prompt_truncated, choice_logprobs, error"
 )
 
+OF_VERDICTS = ("judged", "picture")
+"""Kinds of events that belong to a verdict, not to the attempt's course."""
 
 # Which of the keys in the temporary table `wanted` have an answer, and where; of several the latest.
 # What others sent is theirs: it never stands for an answer that was paid for here.
@@ -119,8 +122,9 @@ def sample(
     Returns
     -------
     dict
-        The columns of `v_attempts`, the texts, ``scores`` (each with ``explanation``) and
-        ``events`` (of this item), oldest first.
+        The columns of `v_attempts`, the texts, ``scores`` (each with ``explanation``), ``events``
+        (of this item) and ``shown``: what its verdicts rest on (``kind`` "judged") and the pictures
+        they came with ("picture"), each with the ``score`` it belongs to; oldest first.
 
     Raises
     ------
@@ -153,7 +157,12 @@ def sample(
         score["answer"] = long.get("answer") or score["answer"]
     for event in events:
         event["json"] = texts.get(event["seq"], {}).get("data") or event["json"]
-    return row | {"scores": scores, "events": events}
+    shown = [e for e in events if e["kind"] in OF_VERDICTS]
+    return row | {
+        "scores": scores,
+        "events": [e for e in events if e["kind"] not in OF_VERDICTS],
+        "shown": [{"kind": e["kind"], **msgspec.json.decode(e["json"])} for e in shown],
+    }
 
 
 def attempts_with_text(

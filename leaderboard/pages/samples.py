@@ -32,6 +32,7 @@ from leaderboard.rows.samples import (
 )
 from leaderboard.ui import sample as draw
 from leaderboard.ui.markup import plain
+from leaderboard.ui.picture import facts, pictures
 
 MOST_EXPORTED = 100_000
 """Rows of one file; `harness export results` gives a whole store."""
@@ -310,16 +311,23 @@ def _sample(board: Board, scope: Sequence[RunInfo], wanted: Wanted, key: str) ->
         return
     _moves(board, scope, wanted, place)
     _facts(board, found)
-    tabs = st.tabs([
-        "Answer", f"Scores ({len(found.scores)})", f"Turns ({len(found.turns)})", "Facts",
-    ])  # fmt: skip
-    with tabs[0]:
+    shown = [f"Pictures ({len(found.pictures)})"] if found.pictures else []
+    tabs = iter(st.tabs([
+        "Answer", *shown, f"Scores ({len(found.scores)})", f"Turns ({len(found.turns)})", "Facts",
+    ]))  # fmt: skip
+    with next(tabs):
         _answer(found)
-    with tabs[1]:
+    if found.pictures:
+        with next(tabs):
+            pictures(found.pictures)
+    with next(tabs):
         draw.scores(found.scores)
-    with tabs[2]:
+        if found.facts:
+            st.caption("What the verdict rests on:")
+            facts(found.facts)
+    with next(tabs):
         draw.turns(found.turns)
-    with tabs[3]:
+    with next(tabs):
         _more(found)
     st.caption("The reference is not in the store; this prints the sample with its reference:")
     st.code(show_command(board.store, *place), language=None, wrap_lines=True)

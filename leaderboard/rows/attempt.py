@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import shlex
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
-from harness.core.types import Message, TextPart
+from harness.core.types import Message, Picture, TextPart
 from harness.store.layout import Store
 from harness.store.queries import sample
 
@@ -86,6 +87,10 @@ class Attempt(Struct, frozen=True, kw_only=True):
         All of this item and repeat, oldest first, those of earlier attempts included.
     turns : list of Turn
         Of an answer that was used again: those of the run that paid for it.
+    facts : dict
+        What the headline's verdict rests on.
+    pictures : list of Picture
+        What it came with to look at.
     """
 
     row: dict[str, Any]
@@ -97,6 +102,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     choice_logprobs: tuple[float, ...]
     scores: list[ScoreLine]
     turns: list[Turn]
+    facts: dict[str, Any]
+    pictures: list[Picture]
 
     @property
     def standing(self) -> list[ScoreLine]:
@@ -122,12 +129,25 @@ def attempt(
     except UsageError:
         return None
     scores, events = row.pop("scores"), _of_attempt(row)
+    shown = [one for one in row.pop("shown") if one["score"] == row["score_seq"]]
     long = {name: row.pop(name) for name in ("prompt", "output", "reasoning", "error", "tool_log")}
     logprobs = row.pop("choice_logprobs")
     return Attempt(
         row=row, scores=_score_lines(row, scores), choice_logprobs=tuple(logprobs or ()),
-        turns=[_turn(e["kind"], e["json"]) for e in events or _paid_for(con, store, row)], **long,
+        turns=[_turn(e["kind"], e["json"]) for e in events or _paid_for(con, store, row)],
+        facts=next((one["facts"] for one in shown if one["kind"] == "judged"), {}),
+        pictures=_pictures(shown),
+        **long,
     )  # fmt: skip
+
+
+def _pictures(shown: Sequence[Mapping[str, Any]]) -> list[Picture]:
+    """Read the pictures of a verdict; one that is none (of a run from elsewhere) is left out."""
+    found = []
+    for one in shown:
+        with contextlib.suppress(msgspec.ValidationError):
+            found += [msgspec.convert(one, Picture)] if one["kind"] == "picture" else []
+    return found
 
 
 def _of_attempt(row: dict[str, Any]) -> list[dict[str, Any]]:

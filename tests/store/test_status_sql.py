@@ -65,11 +65,13 @@ def wanted_values(wanted):
 
 
 def expected_extra(items, policy):
-    """A further metric of 0.25 wherever there is a score, and the same rules."""
+    """A further metric of 0.25 wherever there is a score: what failed counts as far as it came."""
     values = {}
     for item, (solved, kind, score) in zip(items, COMBINATIONS, strict=True):
         status, whose, _ = expected(solved, kind, score, policy)
         value = value_counted(status, whose, None if score is None else 0.25, policy)
+        if value == 0.0 and status in ("error", "timeout") and score is not None:
+            value = 0.25
         if value is not None:
             values[item] = value
     return values

@@ -15,13 +15,14 @@ WITH verdicts AS (
 )
 SELECT
     run_id, getvariable('task'), getvariable('version'), item_id, epoch, attempt, seq, scorer,
-    scorer_version, metric, status, value, passed, left(answer, 200), reason, judge_variant, replaces
+    scorer_version, metric, status, value, passed, left(answer, 200), reason, judge_variant, replaces,
+    isolation
 FROM batch
 WHERE type = 'score'
 UNION ALL
 SELECT
     run_id, getvariable('task'), getvariable('version'), item_id, epoch, attempt, seq, scorer,
-    scorer_version, more.key, status, more.value, NULL, NULL, NULL, judge_variant, replaces
+    scorer_version, more.key, status, more.value, NULL, NULL, NULL, judge_variant, replaces, isolation
 FROM verdicts
 WHERE more.key <> metric;
 

@@ -4,7 +4,7 @@
 CREATE OR REPLACE MACRO status_of(solved, scored) AS
     CASE
         WHEN solved = 'unscored' AND scored IS NOT NULL THEN scored
-        WHEN solved = 'truncated' AND scored = 'unscored' THEN scored
+        WHEN solved = 'truncated' AND scored IN ('unscored', 'unavailable') THEN scored
         ELSE solved
     END;
 
@@ -35,10 +35,10 @@ WITH latest AS (
     ) = 1
 ), joined AS (
     SELECT
-        s.* EXCLUDE (status, error_kind),
+        s.* EXCLUDE (status, error_kind, isolation),
         status_of(s.status, h.status) AS status,
         s.status = 'unscored' AND coalesce(h.status = 'error', false) AS by_score,
-        s.error_kind AS solve_error_kind,
+        s.error_kind AS solve_error_kind, coalesce(s.isolation, h.isolation) AS ran_in,
         h.value AS score_value, h.passed, h.answer, h.reason AS score_reason, h.seq AS score_seq,
         r.errors AS policy
     FROM latest s
@@ -63,7 +63,7 @@ SELECT
     k.reason, k.score_value, k.passed, k.answer,
     value_counted(k.status, k.error_kind, k.score_value, k.policy) AS counted,
     i.cluster_id, i.category, k.finish_reason, k.tokens_in, k.tokens_out, k.tokens_reasoning,
-    k.latency_ms, k.peak_mem_bytes, k.cost_usd, k.isolation, k.reused_from, k.key, k.ts,
+    k.latency_ms, k.peak_mem_bytes, k.cost_usd, k.ran_in AS isolation, k.reused_from, k.key, k.ts,
     k.text_id, k.score_seq, k.policy
 FROM known k
 LEFT JOIN items i USING (task_id, version, item_id);
@@ -75,7 +75,8 @@ UNION
 SELECT run_id, metric, false FROM runs;
 
 -- The value that each attempt brings to every metric of its run. A strategy's verdict stands once for
--- all the draws it chose from, so only attempts that hold one count in it.
+-- all the draws it chose from, so only attempts that hold one count in it. An error or timeout of the
+-- model's work counts as wrong in the headline; in the other metrics as far as its scorer went.
 CREATE OR REPLACE VIEW v_metric_values AS
 SELECT
     a.run_id, a.task_id, a.version, a.item_id, a.epoch, a.cluster_id, a.key, m.metric,
@@ -83,9 +84,11 @@ SELECT
         WHEN m.of_strategy THEN s.value
         -- A name with a colon (`criterion:ID`) is of some items only: what has no such value has no zero.
         WHEN contains(m.metric, ':') AND s.seq IS NULL THEN NULL
+        WHEN a.status IN ('error', 'timeout') AND m.metric <> a.headline
+            THEN value_counted(a.status, a.error_kind, NULL, a.policy) + coalesce(s.value, 0.0)
         ELSE value_counted(a.status, a.error_kind, s.value, a.policy)
     END AS counted
-FROM v_attempts a
+FROM (SELECT v.*, r.metric AS headline FROM v_attempts v JOIN runs r USING (run_id)) a
 JOIN v_metrics_seen m USING (run_id)
 LEFT JOIN v_scores s
     ON s.run_id = a.run_id AND s.task_id = a.task_id AND s.version = a.version
