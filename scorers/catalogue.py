@@ -53,4 +53,16 @@ SCORERS: tuple[Entry, ...] = (
         version="1",
         summary="a submission to a prediction contest, placed on its two boards (perfect=keep|drop)",
     ),
+    Entry(
+        name="drc",
+        target="scorers.drc.scorer:drc",
+        version="1",
+        summary="a deck of design rules, run on labelled layouts (engine=klayout|regions)",
+    ),
+    Entry(
+        name="drc_choice",
+        target="scorers.drc.choice:drc_choice",
+        version="1",
+        summary="a choice among decks: the chosen one, run on labelled layouts (engine=klayout|regions)",
+    ),
 )

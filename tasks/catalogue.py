@@ -13,6 +13,12 @@ _DATA_SCIENCE = tuple(
     for module in ("pandas", "sklearn", "statsmodels", "networkx")
 )
 
+_DRC = (
+    Need("package", "klayout", "pip install 'bridge-harness[drc]'"),
+    Need("package", "yaml", "pip install 'bridge-harness[drc]'"),
+    Need("program", "klayout", "apt-get install klayout", unless="engine=regions"),
+)
+
 TASKS: tuple[Entry, ...] = (
     Entry(
         name="gsm8k",
@@ -118,5 +124,23 @@ TASKS: tuple[Entry, ...] = (
         needs=_DATA_SCIENCE,
         needs_data=True,
         summary="prediction contests, placed on real leaderboards",
+    ),
+    Entry(
+        name="rule2drc/script",
+        target="tasks.rule2drc.script:script",
+        version="1",
+        group="rule2drc",
+        n=51,
+        needs=_DRC,
+        summary="a design rule in words, answered by a KLayout deck that is run on layouts",
+    ),
+    Entry(
+        name="rule2drc/select",
+        target="tasks.rule2drc.select:select",
+        version="1",
+        group="rule2drc",
+        n=51,
+        needs=_DRC,
+        summary="choosing one of ten decks for a rule, without labels",
     ),
 )

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A first run, as `make demo` calls it: sh data/make/demo.sh HARNESS STORE [LIMIT]
 # A real small model beside the small test model on LIMIT items of each of two tasks, and as an agent on two
-# challenges; then three baselines and the test model on all items of the two tasks. Only the real model comes over
+# challenges; two design rules whose decks run in KLayout; then three baselines and the test model on all items of the two tasks. Only the real model comes over
 # the network, once; without it, or without a sandbox, the demo goes on.
 set -eu
 
@@ -45,6 +45,14 @@ if ! "$harness" run --task aicrypto/ctf --ids own-ctf-wiener-1,own-ctf-ecb-byte-
     --max-tokens 100 --solver "agent?max_turns=5" $agents; then
     say "The challenges did not finish (see above; '$harness doctor' says what to install): the demo goes on"
     say "without them."
+    say ""
+fi
+
+say "rule2drc/script: a chip's design rule in words, answered by a deck that KLayout runs on a dozen layouts at and"
+say "around the limit (two rules here; mock:random writes checks that look the part):"
+say ""
+if ! "$harness" run --task rule2drc/script --first 2 --store "$store" --model mock:gold --model mock:random; then
+    say "KLayout is not there (see above): the demo goes on without it."
     say ""
 fi
 

@@ -50,7 +50,7 @@ def audit(
         "data_root": data_root, "data": data, "seed": seed, "args": pairs(arg),
         "judge": judge,
     }  # fmt: skip
-    entries = runnable(expand_tasks(names), names, data_root or data)
+    entries = runnable(expand_tasks(names), names, data_root or data, options["args"])
     opened = _store(store)
     failed = False
     for entry in entries:

@@ -49,7 +49,7 @@ def make_jobs(asked: Mapping[str, Any], meter: Meter | None = None) -> list[Job]
     names = split(options.pop("task"))
     models = options.pop("model")
     upstream = options.get("data_root") or options.get("data")
-    tasks = runnable(expand_tasks(names), names, upstream)
+    tasks = runnable(expand_tasks(names), names, upstream, options.get("args"))
     args = args_by_task(tasks, options)
     configs = [
         make_config(task=t.name, model=m, **{**options, "args": args[t.name]})
@@ -157,11 +157,16 @@ def pairs(value: Any) -> dict[str, str]:
     return found
 
 
-def runnable(entries: list[Entry], asked: list[str], data: str | None) -> list[Entry]:
+def runnable(
+    entries: list[Entry],
+    asked: list[str],
+    data: str | None,
+    args: Mapping[str, str] | None = None,
+) -> list[Entry]:
     """Drop a group's tasks that cannot run here, with a line; refuse one asked for by name."""
     kept = []
     for entry in entries:
-        state, why = entry.state()
+        state, why = entry.state(args)
         if state != "unavailable" or (entry.needs_data and data):
             kept.append(entry)
         elif entry.name in asked:

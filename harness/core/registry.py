@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
@@ -43,11 +43,14 @@ class Need(Struct, frozen=True):
         Its name.
     install : str
         The command that brings it.
+    unless : str
+        A switch that makes it needless, as ``engine=regions``.
     """
 
     kind: Literal["package", "program"]
     name: str
     install: str
+    unless: str = ""
 
     def missing(self) -> bool:
         """Tell whether it is not there; imports nothing."""
@@ -109,10 +112,17 @@ class Entry(Struct, frozen=True, kw_only=True):
             raise HarnessError(f"cannot load {self.name!r} from {self.target}: {error}") from error
         return loaded
 
-    def state(self) -> tuple[str, str]:
-        """Give (state, why): ``ready``, ``untested`` or ``unavailable`` with what would mend it."""
+    def state(self, args: Mapping[str, str] | None = None) -> tuple[str, str]:
+        """Give (state, why): ``ready``, ``untested`` or ``unavailable`` with what would mend it.
+
+        Parameters
+        ----------
+        args : mapping, optional
+            The switches it is asked for with (`--arg`); some needs go with one.
+        """
+        given = {f"{name}={value}" for name, value in (args or {}).items()}
         for need in self.needs:
-            if need.missing():
+            if need.unless not in given and need.missing():
                 return "unavailable", f"{need.name} is missing: {need.install}"
         if self.needs_data:
             return "unavailable", "has no own items: give --data-root DIR"

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from harness.core.environment import EnvironmentFactory
+from harness.core.environment import EnvironmentFactory, EnvironmentRequest
 from harness.core.errors import UsageError
 from harness.core.keys import sha256_of
 from harness.core.registry import Kind, find
@@ -93,6 +93,9 @@ class Task(Struct, frozen=True, kw_only=True):
         (Sample, EnvironmentRequest) -> the tools that an agent works with. It sees the whole item,
         the reference too, of which nothing may reach the tools; what it reads beside the item (a
         data file) belongs into `toolset` or the item's metadata by its hash.
+    bench : callable or None
+        (Sample, EnvironmentRequest, texts) -> where a strategy that runs an item's draws tries them
+        out; see `harness.solvers.selection.Bench`.
     missing : callable or None
         Sample -> why it cannot be asked or judged here, with the command that mends it; empty where
         it can. Such an attempt is ``unavailable`` and no model is called.
@@ -133,6 +136,7 @@ class Task(Struct, frozen=True, kw_only=True):
     gold_value: Callable[[Sample], float] | None = None
     shots: Sequence[Sample] | None = None
     environment: EnvironmentFactory | None = None
+    bench: Callable[[Sample, EnvironmentRequest, tuple[str, ...]], Any] | None = None
     missing: Callable[[Sample], str] | None = None
     toolset: dict[str, Any] = msgspec.field(default_factory=dict)
     withholds: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,6 +17,8 @@ from harness.core.status import (
 )
 from harness.core.types import Score
 from harness.runner.plan import Plan, Planned
+from harness.runner.selecting import Selection
+from harness.runner.writing import event
 from harness.solvers.base import Candidate
 from harness.store.journal import Journal
 
@@ -44,6 +47,7 @@ class Draws:
         self.plan = plan
         self.journal = journal
         self._draws: dict[tuple[int, int], dict[int, _Draw]] = {}
+        self._selection = Selection(plan) if hasattr(plan.strategy, "choose") else None
 
     def add(self, planned: Planned, record: SampleRecord, score: Score | None) -> bool:
         """Take a draw; with the last one of its item let the strategy choose.
@@ -89,7 +93,7 @@ class Draws:
         )  # fmt: skip
         failed = True
         try:
-            chosen = self.plan.strategy([draw.candidate for draw in draws])
+            chosen, facts = self._pick(planned, draws)
             if chosen not in range(len(draws)):
                 raise ValueError(f"it chose {chosen!r} of {len(draws)} draws")
         except Exception as error:  # noqa: BLE001  whatever a strategy raises must stay visible
@@ -101,5 +105,22 @@ class Draws:
             verdict.value, verdict.passed, verdict.reason = picked.value, picked.passed, None
             verdict.answer = picked.candidate.answer
             verdict.explanation = f"draw {chosen} of {len(draws)}"
-        self.journal.append(verdict)
+        seq = self.journal.append(verdict)
+        if not failed and facts:
+            about = {"score": seq, "facts": {"chosen": chosen, **facts}}
+            made = event(self.journal.run_id, "judged", about)
+            made.item_id, made.epoch, made.attempt = verdict.item_id, verdict.epoch, verdict.attempt
+            self.journal.append(made)
         return failed
+
+    def _pick(self, planned: Planned, draws: Sequence[_Draw]) -> tuple[int, dict[str, Any]]:
+        """Let the strategy choose, and say what its choice rests on where it ran and asked."""
+        candidates = [draw.candidate for draw in draws]
+        if self._selection is None:
+            return self.plan.strategy(candidates), {}
+        return self._selection(planned, [candidate.text for candidate in candidates])
+
+    def close(self) -> None:
+        """Let go of whoever a strategy asks."""
+        if self._selection is not None:
+            self._selection.close()

@@ -116,6 +116,7 @@ class Executor:
                 self._take_scored(block=False)
             raise
         finally:
+            self._draws.close()
             if self._scoring is not None:
                 self._scoring.stop()
                 self._scoring = self._verdicts()  # an adaptive run comes again

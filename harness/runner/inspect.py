@@ -55,7 +55,7 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
     reference = _reference(run, item_id)
     usage = {k: row.pop(k, None) for k in ("tokens_in", "tokens_out", "tokens_reasoning")}
     scores = row.pop("scores")
-    shown = [one for one in row.pop("shown") if one.pop("score") == row["score_seq"]]
+    facts, pictures = queries.verdict_shown(row, scores)
     text = {k: row.pop(k, None) for k in ("prompt", "output")}
     return {
         "run_id": run_id,
@@ -67,11 +67,10 @@ def whole_sample(store: Store, run_id: str, item_id: str, epoch: int = 0) -> dic
         "usage": usage,
         **row,
         "scores": scores,
-        "facts": next((one["facts"] for one in shown if one["kind"] == "judged"), {}),
+        "facts": facts,
         "files": [
             {name: one[name] for name in ("name", "media_type", "caption", "data")}
-            for one in shown
-            if one["kind"] == "picture"
+            for one in pictures
         ],
     }
 

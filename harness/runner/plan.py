@@ -67,6 +67,11 @@ class Plan:
             )
         if self.strategy.n < 1:
             raise UsageError(f"strategy {config.strategy!r} must draw at least once")
+        if hasattr(self.strategy, "choose") and task.bench is None:
+            raise UsageError(
+                f"strategy {config.strategy!r} runs an item's draws, and task {task.name!r} has "
+                "nothing to run them on"
+            )
         if self.strategy.n > 1:
             require(backend, "samples", f"strategy {config.strategy!r}")
         self.generation, self.notes = _generation(config, task, backend)

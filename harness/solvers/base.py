@@ -114,7 +114,11 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Strategy(Protocol):
-    """How many outputs are drawn for a repeat of an item, and which of them is the answer."""
+    """How many outputs are drawn for a repeat of an item, and which of them is the answer.
+
+    One that runs the draws and asks a model has ``choose`` and ``selector`` instead of being called:
+    see `harness.solvers.selection.Selector`.
+    """
 
     n: int
 

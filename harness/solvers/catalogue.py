@@ -22,6 +22,12 @@ SOLVERS: tuple[Entry, ...] = (
         version="1",
         summary="model and tools turn by turn, until it submits or a limit ends it",
     ),
+    Entry(
+        name="select",
+        target="harness.solvers.selection.solver:Select",
+        version="1",
+        summary="choose one of an item's candidates (by=split_tester|generated_tests|codemonkey|s_star|llm_judge)",
+    ),
 )
 
 STRATEGIES: tuple[Entry, ...] = (
@@ -29,5 +35,30 @@ STRATEGIES: tuple[Entry, ...] = (
         name="sample",
         target="harness.solvers.strategies:Sample",
         summary="one draw, scored alone",
+    ),
+    Entry(
+        name="generated_tests",
+        target="harness.solvers.selection.strategy:generated_tests",
+        summary="the draw that agrees with most of a model's own test inputs (n=10)",
+    ),
+    Entry(
+        name="split_tester",
+        target="harness.solvers.selection.strategy:split_tester",
+        summary="test inputs that split groups of draws which agree so far, then a judge (n=10)",
+    ),
+    Entry(
+        name="codemonkey",
+        target="harness.solvers.selection.strategy:codemonkey",
+        summary="the model looks at test inputs until it decides among three (n=10)",
+    ),
+    Entry(
+        name="s_star",
+        target="harness.solvers.selection.strategy:s_star",
+        summary="each disagreement settled by test inputs and a judge, by votes (n=10)",
+    ),
+    Entry(
+        name="llm_judge",
+        target="harness.solvers.selection.strategy:llm_judge",
+        summary="a knock-out among draws that are only read (n=10)",
     ),
 )

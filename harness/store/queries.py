@@ -22,6 +22,7 @@ from harness.store.texts import (
     attempts_with_text,
     sample,
     samples_arrow,
+    verdict_shown,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ __all__ = [
     "unchecked_scores",
     "usage",
     "verdict_givers",
+    "verdict_shown",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -163,6 +163,33 @@ def sample(
         "events": [e for e in events if e["kind"] not in OF_VERDICTS],
         "shown": [{"kind": e["kind"], **msgspec.json.decode(e["json"])} for e in shown],
     }
+
+
+def verdict_shown(
+    row: dict[str, Any], scores: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Take what the standing verdict of an item rests on, and its pictures, out of `sample`'s row.
+
+    Where a strategy chose among draws, what its choice rests on stands under ``strategy``.
+
+    Parameters
+    ----------
+    row : dict
+        As `sample` gives it; ``shown`` is taken out.
+    scores : sequence of mapping
+        Its ``scores``.
+    """
+    by_strategy = [s["seq"] for s in scores if s["scorer"].startswith("strategy:")]
+    facts: dict[str, Any] = {}
+    pictures = []
+    for one in row.pop("shown"):
+        if one["kind"] == "judged" and one["score"] == row["score_seq"]:
+            facts |= one["facts"]
+        elif one["kind"] == "judged" and one["score"] == max(by_strategy, default=None):
+            facts["strategy"] = one["facts"]
+        elif one["kind"] == "picture" and one["score"] == row["score_seq"]:
+            pictures.append(one)
+    return facts, pictures
 
 
 def attempts_with_text(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from harness.core.errors import UsageError
 from harness.core.types import Message, Picture, TextPart
 from harness.store.layout import Store
-from harness.store.queries import sample
+from harness.store.queries import sample, verdict_shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -129,14 +129,13 @@ def attempt(
     except UsageError:
         return None
     scores, events = row.pop("scores"), _of_attempt(row)
-    shown = [one for one in row.pop("shown") if one["score"] == row["score_seq"]]
+    facts, pictures = verdict_shown(row, scores)
     long = {name: row.pop(name) for name in ("prompt", "output", "reasoning", "error", "tool_log")}
     logprobs = row.pop("choice_logprobs")
     return Attempt(
         row=row, scores=_score_lines(row, scores), choice_logprobs=tuple(logprobs or ()),
         turns=[_turn(e["kind"], e["json"]) for e in events or _paid_for(con, store, row)],
-        facts=next((one["facts"] for one in shown if one["kind"] == "judged"), {}),
-        pictures=_pictures(shown),
+        facts=facts, pictures=_pictures(pictures),
         **long,
     )  # fmt: skip
 
@@ -146,7 +145,7 @@ def _pictures(shown: Sequence[Mapping[str, Any]]) -> list[Picture]:
     found = []
     for one in shown:
         with contextlib.suppress(msgspec.ValidationError):
-            found += [msgspec.convert(one, Picture)] if one["kind"] == "picture" else []
+            found.append(msgspec.convert(one, Picture))
     return found
 
 

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "data/make/demo.sh"
 TASKS = {"gsm8k", "aicrypto/mcq"}
 AGENTS = "aicrypto/ctf"
+DECKS = "rule2drc/script"
 PROGRAM = Path(sys.executable).with_name("harness")
 
 
@@ -44,15 +46,15 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def demos(store):
-    # A limit of 2: a real model is slow, and this is about the demo.
+    # A limit of 1: a real model is slow, and this is about the demo.
     network = {} if REAL else {"PIP_NO_INDEX": "1"}
-    return [call("sh", SCRIPT, PROGRAM, store, "2", **network) for _ in range(2)]
+    return [call("sh", SCRIPT, PROGRAM, store, "1", **network) for _ in range(2)]
 
 
 def rows(demo):
     """Give (task, model) and the words of every line of the table."""
     lines = [line.split() for line in demo.stdout.splitlines()]
-    known = {*TASKS, AGENTS}
+    known = {*TASKS, AGENTS, DECKS}
     return {tuple(line[:2]): line for line in lines if line and line[0] in known and "done" in line}
 
 
@@ -64,6 +66,9 @@ def test_the_tables_hold_every_task_and_model(demos):
     if REAL:
         models.append("gguf:smollm2")
     agents = {(AGENTS, "mock:gold"), *([(AGENTS, "gguf:smollm2")] if REAL else [])}
+    if which("klayout"):
+        agents |= {(DECKS, "mock:gold"), (DECKS, "mock:random")}
+        assert "100.0" in table[DECKS, "mock:gold"]
     assert set(table) == {(task, model) for task in TASKS for model in models} | agents
     assert "100.0" in table[AGENTS, "mock:gold"]
     for task in TASKS:
@@ -90,7 +95,7 @@ def test_each_command_that_it_ends_with_works(demos, store):
         done = call(*command)
         assert done.returncode == 0, done.stderr
     assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == (
-        30 if REAL else 20
+        (30 if REAL else 20) + (4 if which("klayout") else 0)
     )
 
 
@@ -111,7 +116,7 @@ def test_a_demo_that_fails_says_so(tmp_path):
 
 def test_without_a_network_it_goes_on_and_says_so(demos, store, tmp_path):
     away = {"PIP_NO_INDEX": "1", "HARNESS_DATA": str(tmp_path / "data")}
-    done = call("sh", SCRIPT, PROGRAM, store, "2", **away)
+    done = call("sh", SCRIPT, PROGRAM, store, "1", **away)
     assert done.returncode == 0, done.stderr
     assert "the demo goes on without it" in done.stdout
     assert done.stderr.count("cannot get smollm2") == 1

@@ -1,0 +1,1 @@
+"""Rule2DRC: design rules in words, decks in KLayout's language."""
