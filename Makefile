@@ -11,7 +11,7 @@ export HARNESS_DATA ?= $(CURDIR)/$(VENV)/data
 
 # Programs that tests need beside Python: a browser for the site, bubblewrap for what a model wrote, and the
 # engines that judge it.
-DEBIAN := bubblewrap chromium fonts-dejavu-core klayout ngspice
+DEBIAN := bubblewrap chromium fonts-dejavu-core klayout libgl1 ngspice
 
 .PHONY: demo test lint setup setup-dev debian clean
 

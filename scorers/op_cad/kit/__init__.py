@@ -1,0 +1,1 @@
+"""What measures solids: numpy, scipy and the CAD kernel only, so that it also runs inside a box."""
