@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -271,6 +272,7 @@ def _made(
 ) -> Problem:  # fmt: skip
     if not layouts:
         raise UsageError(f"task {problem_id!r} has no layouts")
+    _check_files(problem_id, layouts, metadata.get("dbu"))
     rules = spec.get("rules") or [{"text": name, "category": name} for name in categories]
     return Problem(
         problem_id=problem_id,
@@ -283,6 +285,22 @@ def _made(
         layouts=layouts,
         metadata=metadata,
     )
+
+
+def _check_files(problem_id: str, layouts: Sequence[Layout], dbu: float | None) -> None:
+    """Refuse a layout that no deck could be run on: the deck would be blamed for it.
+
+    Without the package that reads layouts nothing is checked, and nothing can be judged either.
+    """
+    if importlib.util.find_spec("klayout") is None:
+        return
+    from scorers.drc.layout import BadLayoutError, open_layout
+
+    for layout in layouts:
+        try:
+            open_layout(layout.gds, f"task {problem_id!r}: the layout {layout.name}", dbu)
+        except BadLayoutError as error:
+            raise UsageError(str(error)) from error
 
 
 def _spec(text: str, where: str) -> dict[str, Any]:

@@ -8,6 +8,9 @@ import json
 import pytest
 
 pytest.importorskip("yaml", reason="needs the extra drc")
+pytest.importorskip("klayout.db", reason="needs the extra drc")
+
+import klayout.db as db
 
 from harness.core.errors import UsageError
 from harness.core.task import TaskRequest, make_task
@@ -28,6 +31,20 @@ LABELS = "filename,M1.S.1,M1.W.1\npass/a.gds,0,0\nfail/a.gds,0,1\n"
 GOLD = "source($input)\n"
 
 
+def drawn(width, dbu=0.001, tops=1):
+    """Draw a box of a width, in so many top cells."""
+    layout = db.Layout()
+    layout.dbu = dbu
+    cells = [layout.create_cell(f"TOP{k}") for k in range(tops)]
+    cells[0].shapes(layout.layer(8, 0)).insert(db.Box(0, 0, width, 999)) if cells else None
+    options = db.SaveLayoutOptions()
+    options.format, options.gds2_write_timestamps = "GDS2", False
+    return layout.write_bytes(options)
+
+
+PASS, FAIL = drawn(140), drawn(139)
+
+
 @pytest.fixture
 def rows():
     """Write one task in the data set's form; what is given changes the rows."""
@@ -42,10 +59,10 @@ def rows():
             "labels_csv": labels,
         }
         files = cases or [
-            {"gds_path": "pass/a.gds", "gds": "cGFzcw=="},
+            {"gds_path": "pass/a.gds", "gds": b64(PASS)},
             {
                 "gds_path": "fail/a.gds",
-                "gds_bytes": "ZmFpbA==",
+                "gds_bytes": b64(FAIL),
                 "labels_json": '{"M1.W.1": 1, "M1.S.1": 0}',
             },
         ]
@@ -65,11 +82,15 @@ def repository(tmp_path):
     root = tmp_path / "repository"
     for name, text in (
         ("problems/p1/spec.yaml", SPEC), ("gold/p1.drc", GOLD), ("data/p1/labels.csv", LABELS),
-        ("data/p1/pass/a.gds", "pass"), ("data/p1/fail/a.gds", "fail"),
+        ("data/p1/pass/a.gds", PASS), ("data/p1/fail/a.gds", FAIL),
     ):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+        (root / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return root
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
 
 
 def problem_of(root):
@@ -83,7 +104,7 @@ def test_both_forms_give_the_same_task(rows, repository, tmp_path):
     one, other = problem_of(rows(tmp_path / "set")), problem_of(repository)
     assert one.categories == other.categories == ("M1.W.1", "M1.S.1")
     # Files of one name in two folders are two layouts; labels stand in the order of the categories.
-    expected = {"pass/a.gds": (b"pass", (0, 0)), "fail/a.gds": (b"fail", (1, 0))}
+    expected = {"pass/a.gds": (PASS, (0, 0)), "fail/a.gds": (FAIL, (1, 0))}
     for problem in (one, other):
         assert {x.name: (x.gds, x.labels) for x in problem.layouts} == expected
     assert (one.layers, one.gold, one.text) == (other.layers, other.gold, other.text)
@@ -95,7 +116,7 @@ def test_a_data_set_is_read_by_its_two_configs(tmp_path):
     tasks = {"problem_id": ["p1"], "prompt": [""], "spec_yaml": [SPEC], "gold_drc": [GOLD],
              "labels_csv": [LABELS], "metadata": ["{}"]}  # fmt: skip
     cases = {"problem_id": ["p1", "p1"], "gds_path": ["pass/a.gds", "fail/a.gds"], "label": ["pass", "fail"],
-             "labels_json": ["", ""], "gds": [b"pass", b"fail"]}  # fmt: skip
+             "labels_json": ["", ""], "gds": [PASS, FAIL]}  # fmt: skip
     for config, columns in (("tasks", tasks), ("testcases", cases)):
         (folder / config).mkdir(parents=True)
         datasets.Dataset.from_dict(columns).to_parquet(str(folder / config / "test.parquet"))
@@ -104,7 +125,7 @@ def test_a_data_set_is_read_by_its_two_configs(tmp_path):
         "- config_name: testcases\n  data_files:\n  - {split: test, path: testcases/test.parquet}\n---\n"
     )
     task = make_task("rule2drc/script", TaskRequest(data=f"hub:{folder}"))
-    assert [row["gds"] for row in task.samples[0].metadata["layouts"]] == [b"pass", b"fail"]
+    assert [row["gds"] for row in task.samples[0].metadata["layouts"]] == [PASS, FAIL]
     assert task.info["license"] == "the data set's own"
 
 
@@ -134,6 +155,24 @@ def test_a_data_set_is_read_by_its_two_configs(tmp_path):
 def test_what_does_not_fit_together_is_refused(rows, tmp_path, change, why):
     with pytest.raises(UsageError, match=why):
         problem_of(rows(tmp_path / "set", **change))
+
+
+@pytest.mark.parametrize(
+    ("data", "dbu", "why"),
+    [
+        (b"no layout", None, "the layout fail/a.gds cannot be read"),
+        (drawn(139, tops=2), None, "the layout fail/a.gds has 2 top cells"),
+        (drawn(139, dbu=0.005), 0.001, "fail/a.gds has a database unit of 0.005"),
+    ],
+)
+def test_a_layout_that_no_deck_could_be_run_on_is_refused_by_name(rows, tmp_path, data, dbu, why):
+    cases = [
+        {"gds_path": "pass/a.gds", "gds": b64(PASS)},
+        {"gds_path": "fail/a.gds", "gds": b64(data)},
+    ]
+    task = {"metadata": json.dumps({"dbu": dbu} if dbu else {})}
+    with pytest.raises(UsageError, match=why):
+        problem_of(rows(tmp_path / "set", cases=cases, task=task))
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
