@@ -104,10 +104,10 @@ def scores(found: Sequence[ScoreLine]) -> None:
         st.caption("No verdict was given.")
         return
     st.html(plain_table(found, _SCORES))
-    for score in found:
-        if score.explanation:
-            st.caption(f"Record {score.seq}, {score.stands}:")
-            plain(score.explanation, f"explanation_{score.seq}_{score.metric}")
+    # The metrics of one verdict share its explanation.
+    for score in {score.seq: score for score in found if score.explanation}.values():
+        st.caption(f"Record {score.seq}, {score.stands}:")
+        plain(score.explanation or "", f"explanation_{score.seq}")
 
 
 def turns(found: Sequence[Turn]) -> None:
