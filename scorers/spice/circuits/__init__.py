@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from scorers.spice.circuit import Circuit
 from scorers.spice.circuits.amplifiers import DIODE_LOAD_AMP, RESISTIVE_LOAD_AMP
+from scorers.spice.circuits.gates import NAND, XOR
 from scorers.spice.circuits.logic import BUFFER, INVERTER
 from scorers.spice.circuits.oscillators import RING
 from scorers.spice.circuits.otas import CURRENT_MIRROR, FIVE_TRANSISTORS
@@ -13,7 +14,7 @@ from scorers.spice.circuits.otas import CURRENT_MIRROR, FIVE_TRANSISTORS
 CIRCUITS: Mapping[str, Circuit] = {
     circuit.name: circuit
     for circuit in (
-        INVERTER, BUFFER, RESISTIVE_LOAD_AMP, DIODE_LOAD_AMP, FIVE_TRANSISTORS,
+        INVERTER, BUFFER, NAND, XOR, RESISTIVE_LOAD_AMP, DIODE_LOAD_AMP, FIVE_TRANSISTORS,
         CURRENT_MIRROR, RING,
     )
 }  # fmt: skip

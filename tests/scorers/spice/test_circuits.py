@@ -23,7 +23,7 @@ DEMO = {
     "inverter": {"dc_gain_db": 27.127, "average_delay": 18.71, "dynamic_power": 130.9},
 }
 GRIDS = {
-    "inverter": 81, "buffer": 6_561, "resistive_load_amp": 96, "diode_load_amp": 576,
+    "inverter": 81, "buffer": 6_561, "nand_gate": 1_225, "xor_gate": 1_225, "resistive_load_amp": 96, "diode_load_amp": 576,
     "five_trans_ota": 729, "current_mirror_ota": 6_561, "3_stage_ring_osc": 62_500,
 }  # fmt: skip
 
@@ -98,3 +98,25 @@ def test_a_common_source_stage_is_that_of_the_square_law():
     assert found.metrics["gain_db"] == pytest.approx(gain, abs=2e-3)
     assert found.metrics["power_uw"] == pytest.approx(1.8e6 * current, rel=1e-4)
     assert found.metrics["output_swing_v"] == pytest.approx(load * current, rel=1e-4)
+
+
+def test_a_transistor_narrower_than_any_model_is_no_figure(simulator):
+    circuit = CIRCUITS["nand_gate"]
+    (found,) = simulator.simulate(circuit, [{**circuit.middle, "W_nmos": 0.35}])
+    if simulator.technology.name == "demo":
+        assert found.valid
+    else:
+        assert (found.status, found.metrics) == ("failed", {})
+        assert "could not find a valid modelname" in found.reason
+
+
+def test_a_gate_with_wider_transistors_is_faster_and_takes_more(simulator):
+    for name, delay, energy in (
+        ("nand_gate", "avg_delay_ps", "energy_per_transition_fj"), ("xor_gate", "delay", "energy"),
+    ):  # fmt: skip
+        circuit = CIRCUITS[name]
+        small = {**circuit.middle, "W_pmos": 1.0, "W_nmos": 0.5}
+        large = {**circuit.middle, "W_pmos": 4.0, "W_nmos": 2.0}
+        one, other = simulator.simulate(circuit, [small, large])
+        assert other.metrics[delay] < one.metrics[delay]
+        assert other.metrics[energy] > one.metrics[energy]
