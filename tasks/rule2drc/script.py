@@ -116,6 +116,11 @@ def minutes_of(samples: Sequence[Sample]) -> dict[str, float]:
     return {s.item_id: MINUTES[s.metadata["level"]] for s in samples if "level" in s.metadata}
 
 
+def version_with(engine: str) -> str:
+    """Give the task's version: what our interpreter says is never put beside what KLayout says."""
+    return "1" if engine == "klayout" else f"1-{engine}"
+
+
 def missing(sample: Sample, engine: str) -> str:
     """Say why an item cannot be judged here."""
     del sample
@@ -151,7 +156,7 @@ def script(request: TaskRequest) -> Task:
         info["docs_sha256"] = hashlib.sha256(docs.encode()).hexdigest()
     return Task(
         name="rule2drc/script",
-        version="1",
+        version=version_with(engine),
         samples=samples,
         prompt=PROMPT,
         system=f"{SYSTEM}\n{SYSTEM_DOCS}" if docs else SYSTEM,
@@ -163,7 +168,6 @@ def script(request: TaskRequest) -> Task:
         bench=partial(bench, engine=engine),
         missing=partial(missing, engine=engine),
         args=("context", "docs", "engine"),
-        scorer_args=("engine",),
         data_sets=True,
         human_minutes=minutes,
         human_time_source="a guess by the authors of the items" if minutes else "",

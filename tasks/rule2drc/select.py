@@ -30,7 +30,15 @@ from harness.solvers.environment import EnvironmentRequest
 from tasks.readers import read_rows
 from tasks.rule2drc.bench import SCRIPT_S, DrcBench, make_bench
 from tasks.rule2drc.loader import load
-from tasks.rule2drc.script import OWN, UPSTREAM, documentation, minutes_of, missing, to_sample
+from tasks.rule2drc.script import (
+    OWN,
+    UPSTREAM,
+    documentation,
+    minutes_of,
+    missing,
+    to_sample,
+    version_with,
+)
 
 SYSTEM = """\
 You are an engineer for physical verification. You examine DRC decks for KLayout, and you reply with \
@@ -155,7 +163,7 @@ def select(request: TaskRequest) -> Task:
     minutes = minutes_of(samples)
     return Task(
         name="rule2drc/select",
-        version="1",
+        version=version_with(engine),
         samples=samples,
         prompt=PROMPT,
         system=SYSTEM,

@@ -109,9 +109,11 @@ def test_all_gold_decks_are_right_and_guesses_are_not(capsys):
     assert sum(guesses) < 5
 
 
-def test_the_engine_is_no_part_of_a_key_and_a_missing_one_costs_nothing(
-    tmp_path, monkeypatch, capsys
-):
+def test_figures_of_the_two_engines_never_stand_beside_each_other():
+    assert (task().version, task(args={"engine": "regions"}).version) == ("1", "1-regions")
+
+
+def test_a_missing_engine_costs_no_call_and_no_zero(tmp_path, monkeypatch, capsys):
     command = ["run", "--task", "rule2drc/script", "--model", "mock:gold", "--ids", "own-drc-width-1",
                "--store", str(tmp_path / "s"), "--json"]  # fmt: skip
     assert main([*command, "--arg", "engine=regions"]) == 0
