@@ -32,7 +32,7 @@ _LIMITS = msgspec.structs.replace(LIMITS["engine"], wall_s=WALL_S, file_mib=32, 
 _DRIVER = Path(__file__).with_name("driver.rb")
 _COMMAND = ("klayout", "-b", "-r", "/box/driver.rb")
 _TRIES = 3
-_CACHED = 512
+_CACHED = 128
 _ENDED: dict[str, LayoutStatus] = {
     "timeout": "timeout", "memory": "crash", "crash": "crash", "output_limit": "error",
     "denied": "error", "error": "error",

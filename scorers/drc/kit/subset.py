@@ -124,7 +124,11 @@ class _Deck:
         self.report: Findings | None = None
 
     def do(self, statement: Statement) -> None:
-        value = self._eval(statement.value)
+        try:
+            value = self._eval(statement.value)
+        except (TypeError, ValueError, OverflowError) as error:
+            # A number that the geometry does not take, such as a negative distance: KLayout may.
+            raise Unsupported(statement.line, str(error).splitlines()[0]) from error
         if statement.target is not None:
             self._names[statement.target] = value
 

@@ -128,6 +128,13 @@ def test_both_engines_agree_on_layouts_at_random(klayout, regions, gds):
     checks = [check for check, _ in CHECKS if "separation" not in check] + [
         "(a & b).width(0.1.um)", "(a - b).merged.with_area(nil, 0.02)", "(a ^ b).holes", "a.sized(0.05.um) - a - b",
         "(a + b).raw.width(0.1.um)", "a.interacting(b, 2)", "a - a.interacting(b, 2)", "a.not_overlapping(b)",
+        "a - b & a", "a & b - a", "a ^ b | a & b", "a - b - a", "a.sized(-0.05.um)", "a.sized(50)", "a.width(1_40)",
+        "a.width(1.4e-1)", "a.with_area(0.01, 0.05)", "a.without_area(0.01, 0.05.um2)", "a.raw.with_area(nil, 0.02)",
+        "a.edges.with_length(0.1, 0.3.um)", "a.edges.without_length(nil, 100)", "a.edges.with_angle(ortho)",
+        "a.edges.with_angle(diagonal)", "a.edges.with_angle(diagonal_only)", "a.ongrid(7)", "a.interacting(b, 1, 1)",
+        "a.overlapping(b, 2)", "a.not_overlapping(b, 2)", "a.not_interacting(b, 2, 3)", "a.not_outside(b)",
+        "a.space(0.1.um, square)", "a.enc(b, 0.05.um)", "a.width(0.0)", "a.width(1)",
+        "a.with_density(0.2..0.5, tile_size(0.5, 0.4), tile_origin(0.1, 0.0), tile_count(3, 2))",
         "a.inside(b)", "a.outside(b)", "(a | b).notch(0.12.um).polygons",
     ]  # fmt: skip
     body = "".join(f'({check}).output("X{k}")\n' for k, check in enumerate(checks))
@@ -142,7 +149,7 @@ def test_both_engines_agree_on_layouts_at_random(klayout, regions, gds):
 @pytest.mark.parametrize(
     "line",
     [
-        "a.drc(width < 0.1.um)", "a.width 0.14", "if a.is_empty?\nend", "a.width(0.14.um) { }", "`ls`", 'system("ls")',
+        "a.drc(width < 0.1.um)", "a.width(-0.1.um)", "a.width 0.14", "if a.is_empty?\nend", "a.width(0.14.um) { }", "`ls`", 'system("ls")',
         "a.width(-1e99.um)", "a.width(0.1.um, angle_limit(90))", "x = y", "a.nothing(1)", "$output = 1", "a = [1]",
         'a.output("#{1}")', "a.width(0.14.um).output(7, 0)", "a + 1", "a.sized(\n", "a..b", '"' + "x" * 99,
         "((((" * 40 + "a",
