@@ -220,9 +220,8 @@ class _Deck:
         if name in ("edges", "holes", "merged") and not args:
             return getattr(of, name)()
         if name == "raw" and not args:
-            made = of.dup()
-            made.merged_semantics = False
-            return made
+            of.merged_semantics = False  # of the layer itself, for whatever is asked of it later
+            return of
         if name in ("with_area", "without_area") and len(args) == 2:
             low, high = (None if a is None else self._area(node, a) for a in args)
             return of.with_area(low, high, name == "without_area")
@@ -273,6 +272,8 @@ class _Deck:
         n_x, n_y = given["tile_count"] if len(given["tile_count"]) == 2 else (0, 0)
         if not (type(n_x) is type(n_y) is int and 1 < n_x * n_y <= 10_000 and width > 0 < height):
             raise Unsupported(node.line, "these tiles")
+        if not of.merged_semantics:
+            raise Unsupported(node.line, "the density of a raw layer")
         found, whole = db.Region(), of.merged()
         for x in range(n_x):
             for y in range(n_y):
