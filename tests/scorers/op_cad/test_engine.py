@@ -16,16 +16,24 @@ GOLD = 'result = result_0.edges("|Z").fillet(2)\n'
 
 @pytest.fixture(scope="module")
 def engine():
-    made = CadEngine(wall_s=4)
+    made = CadEngine(wall_s=60)
     yield made
     made.close()
+
+
+def test_an_endless_program_ends_and_the_next_one_finds_all_as_it_was():
+    engine = CadEngine(wall_s=3)
+    built = engine.build("while True: pass", BEFORE)
+    assert built.fault is not None
+    assert built.fault.kind == "timeout"
+    assert engine.build(GOLD.replace("2)", "1)"), BEFORE).calls[0]["sizes"] == [1.0]
+    engine.close()
 
 
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("while True: pass", "timeout"),
-        ("x = [bytearray(1 << 30) for _ in range(8)]", "memory"),
+        ("x = bytearray(1 << 34)", "memory"),
         ("import numpy\nnumpy.ctypeslib.ctypes.string_at(0)", "crash"),
         ("import numpy\nnumpy.ctypeslib.ctypes.CDLL(None)._exit(0)", "crash"),
         ("import socket", "forbidden"),
