@@ -95,10 +95,11 @@ def test_gold_works_in_the_box_and_scores_one(level, protocol, tmp_path, monkeyp
     run = start(config, store)
     assert (run.status, run.metrics["accuracy"].value) == ("done", 1.0)
 
+    from harness.core.records import SampleRecord
     from harness.store.journal import read_records
 
     records = list(read_records(store.journal(run.run_id)))
-    assert {r.isolation for r in records if hasattr(r, "isolation")} == {level}
+    assert {r.isolation for r in records if isinstance(r, SampleRecord)} == {level}
     shown = {r.item_id: r.data["text"] for r in records
              if getattr(r, "kind", "") == "tool_call" and r.data["call"]["name"] == "bash"}  # fmt: skip
     assert shown == {"i3": "3\n[exit code 0]\n", "i4": "4\n[exit code 0]\n"}

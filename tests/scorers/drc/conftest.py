@@ -34,9 +34,9 @@ def gds():
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def klayout():
-    """The program in a box, one engine for all tests."""
+    """The program in a box, one engine for a file of tests."""
     if shutil.which("klayout") is None:
         pytest.skip("needs the program klayout: apt-get install klayout")
     from scorers.drc.klayout import KlayoutEngine
@@ -46,9 +46,9 @@ def klayout():
     engine.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def regions():
-    """Our interpreter in a box."""
+    """Our interpreter in a box, which is let go with the file that uses it: others count boxes."""
     from scorers.drc.regions import RegionsEngine
 
     engine = RegionsEngine()
