@@ -143,10 +143,39 @@ echo "@m {power} $&power"
 """
 
 
+def controlled(tuning: str, frequency: str, gain: str, step_ps: float, end_ns: float) -> str:
+    """Measure three rings that stand for one at 0, 0.9 and 1.8 V of control (``r0``, ``r1``, ``r2``).
+
+    Tuning range: from lowest to highest frequency, in percent of the mean of both; frequency at 1.8 V in
+    MHz; gain from 0 to 1.8 V in MHz per V.
+    """
+    measured = "".join(
+        f"""\
+meas tran begin{k} when v(r{k}n0)={HALF} rise=4
+meas tran end{k} when v(r{k}n0)={HALF} rise=8
+let f{k} = 4e-6/(end{k}-begin{k})
+"""
+        for k in range(3)
+    )
+    return f"""\
+tran {step_ps}p {end_ns}n uic
+{measured}let top = (f0+f2+abs(f0-f2))/2
+let bottom = (f0+f2-abs(f0-f2))/2
+let high = (top+f1+abs(top-f1))/2
+let low = (bottom+f1-abs(bottom-f1))/2
+let tuning = (high-low)/(high+low)*200
+echo "@m {tuning} $&tuning"
+echo "@m {frequency} $&f2"
+let gain = abs(f2-f0)/{SUPPLY}
+echo "@m {gain} $&gain"
+"""
+
+
 __all__ = [
     "GATE_PULSE",
     "SUPPLY",
     "common_source",
+    "controlled",
     "gate",
     "logic",
     "logic_pulse",

@@ -43,6 +43,27 @@ class Metric(Struct, frozen=True, kw_only=True):
     calibrated: bool = True
 
 
+class Curve(Struct, frozen=True, kw_only=True):
+    """What is drawn of a simulated sizing, from the last analysis of its bench.
+
+    Attributes
+    ----------
+    x : {"frequency", "time"}
+        In Hz or s.
+    y : mapping of str to str
+        Vectors in ngspice's language by their label.
+    title : str
+        Of the y axis, with its unit.
+    """
+
+    x: Literal["frequency", "time"]
+    y: Mapping[str, str]
+    title: str
+
+
+GAIN_CURVE = Curve(x="frequency", y={"gain": "gain_curve"}, title="gain (dB)")
+
+
 class Circuit(Struct, frozen=True, kw_only=True):
     """A circuit.
 
@@ -55,8 +76,10 @@ class Circuit(Struct, frozen=True, kw_only=True):
         (Netlist, sizing) -> None: places devices, sources and loads.
     bench : str
         Analyses and measurements in ngspice's language; a metric counts when its marker is printed.
-    curve : str
-        What prints the curve for a picture, after the bench; empty for none.
+    fallback : str
+        A slower bench for a sizing that the first could not measure; empty for none.
+    curve : Curve, optional
+        What to draw of a simulated sizing.
     metrics : tuple of Metric
     upstream : tuple of Spec
         The benchmark's own targets, its figure of merit left out.
@@ -80,7 +103,8 @@ class Circuit(Struct, frozen=True, kw_only=True):
     metrics: tuple[Metric, ...]
     upstream: tuple[Spec, ...]
     words: str
-    curve: str = ""
+    fallback: str = ""
+    curve: Curve | None = None
     windows: tuple[Spec, ...] = ()
     bench_differs: bool = True
     technologies: tuple[str, ...] = ("sky130", "demo", "sky130-full")

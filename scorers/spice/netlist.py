@@ -5,25 +5,45 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-
-from scorers.spice.technology import Technology
+from typing import Self
 
 WIDEST = 100.0
 """Width of one transistor in µm; models end there, so wider ones are several side by side."""
 _NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
 
 
-class Netlist:
-    """Devices between named nodes; ground is ``0``, bulks are at ground and at ``vdd``.
+class Named(float):
+    """A number that remembers which variable it comes from, to write a netlist for reading.
 
-    Parameters
-    ----------
-    technology : Technology
-        How its devices are written.
+    Examples
+    --------
+    >>> str(20 * Named(1.68, "W_load_base"))
+    '{20*W_load_base}'
     """
 
-    def __init__(self, technology: Technology) -> None:
-        self.technology = technology
+    name: str
+
+    def __new__(cls, value: float, name: str) -> Self:
+        """Name a number."""
+        made = super().__new__(cls, value)
+        made.name = name
+        return made
+
+    def __mul__(self, factor: float) -> Named:
+        """Scale it; the name tells by how much."""
+        return Named(float(self) * factor, f"{factor:g}*{self.name}")
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        """Write what it stands for."""
+        return f"{{{self.name}}}"
+
+
+class Netlist:
+    """Devices between named nodes; ground is ``0``, bulks are at ground and at ``vdd``."""
+
+    def __init__(self) -> None:
         self._lines: list[str] = []
         self._count = 0
 
@@ -77,6 +97,9 @@ class Netlist:
     ) -> None:
         if not (math.isfinite(w) and math.isfinite(length) and w > 0 and length > 0 and m >= 1):
             raise ValueError(f"a transistor of w={w}, l={length}, m={m}")
+        if isinstance(w, Named):
+            self.device(kind, (d, g, s, b), {"w": w, "l": length, "m": m})
+            return
         # Widths are products with a factor; two decimals, as upstream writes them.
         w = round(w, 2)
         parts = math.ceil(w / WIDEST - 1e-9)
@@ -109,7 +132,7 @@ def number(value: float) -> str:
     """
     if isinstance(value, bool) or not math.isfinite(value):
         raise ValueError(f"{value} is no number for a netlist")
-    return f"{value:.12g}"
+    return str(value) if isinstance(value, Named) else f"{value:.12g}"
 
 
 def _named(name: str) -> str:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from harness.core.errors import HarnessError
 from harness.sandbox import LIMITS, Driver, Isolation, Job, JobResult, reach, run
 from scorers.spice.circuit import Circuit, Sizing
-from scorers.spice.netlist import Netlist
+from scorers.spice.netlist import Named, Netlist
 from scorers.spice.technology import Technology, pruned
 
 INSTALL = "apt-get install ngspice"
@@ -31,6 +31,7 @@ _LIMITS = msgspec.structs.replace(
     LIMITS["engine"], wall_s=WALL_S + 10, cpu_s=100_000, memory_mib=1024, file_mib=64, output_kib=16
 )
 _TRIES = 3
+_POINTS = 300
 _MARK = re.compile(r"@m ([A-Za-z0-9_]+) (\S+)")
 Status = Literal["ok", "failed", "timeout"]
 
@@ -130,21 +131,16 @@ class Simulator:
         RuntimeError
             The sandbox failed, several times.
         """
-        texts = [netlist_text(circuit, sizing, self.technology) for sizing in sizings]
+        keys = [tuple(sizing[name] for name in circuit.variables) for sizing in sizings]
+        distinct = dict(zip(keys, sizings, strict=True))
         with ThreadPoolExecutor(self.workers) as threads:
-            distinct = list(dict.fromkeys(texts))
-            found = dict(
-                zip(
-                    distinct,
-                    threads.map(lambda text: self._one(circuit, text), distinct),
-                    strict=True,
-                )
-            )
-        return [found[text] for text in texts]
+            done = threads.map(lambda sizing: self._measured(circuit, sizing), distinct.values())
+            found = dict(zip(distinct, done, strict=True))
+        return [found[key] for key in keys]
 
     def curve(self, circuit: Circuit, sizing: Sizing) -> Simulation:
         """Simulate a sizing with what prints its curve."""
-        return self._one(circuit, netlist_text(circuit, sizing, self.technology, circuit.curve))
+        return self._one(circuit, netlist_text(circuit, sizing, self.technology, curve=True))
 
     def close(self) -> None:
         """End the processes; the next sizing starts them again."""
@@ -152,6 +148,13 @@ class Simulator:
             drivers, self._all, self._drivers = self._all, [], {}
         for driver in drivers:
             driver.close()
+
+    def _measured(self, circuit: Circuit, sizing: Sizing) -> Simulation:
+        found = self._one(circuit, netlist_text(circuit, sizing, self.technology))
+        if circuit.fallback and found.status == "ok" and found.missing:
+            slower = msgspec.structs.replace(circuit, bench=circuit.fallback)
+            found = self._one(circuit, netlist_text(slower, sizing, self.technology))
+        return found
 
     def _one(self, circuit: Circuit, netlist: str) -> Simulation:
         parts = [netlist, circuit.version, self.technology.sha256, ngspice_version()]
@@ -178,11 +181,7 @@ class Simulator:
         name = circuit.name if self._prune and self.technology.name == "sky130" else ""
         with self._lock:
             if name not in self._drivers:
-                models = (
-                    pruned(self.technology, sizes(circuit, self.technology))
-                    if name
-                    else self.technology
-                )
+                models = pruned(self.technology, sizes(circuit)) if name else self.technology
                 files: dict[str, bytes | Path] = {
                     f"lib/{n}": t.encode() for n, t in models.files.items()
                 }
@@ -198,7 +197,9 @@ class Simulator:
             return self._drivers[name]
 
 
-def netlist_text(circuit: Circuit, sizing: Sizing, technology: Technology, curve: str = "") -> str:
+def netlist_text(
+    circuit: Circuit, sizing: Sizing, technology: Technology, *, curve: bool = False
+) -> str:
     """Write the netlist that is simulated, bench and all.
 
     Raises
@@ -206,13 +207,41 @@ def netlist_text(circuit: Circuit, sizing: Sizing, technology: Technology, curve
     ValueError
         A size that no device can have.
     """
-    netlist = Netlist(technology)
+    netlist = Netlist()
     circuit.build(netlist, sizing)
     header = technology.header.replace('"models.spice"', '"/box/lib/models.spice"')
-    return f"* {circuit.name}\n{header}{netlist.text()}\n.control\n{circuit.bench}{curve}quit\n.endc\n.end\n"
+    after = _curve_lines(circuit) if curve else ""
+    control = f".control\n{circuit.bench}{after}quit\n.endc\n"
+    return f"* {circuit.name}\n{header}{netlist.text()}\n{control}.end\n"
 
 
-def sizes(circuit: Circuit, technology: Technology) -> set[tuple[str, float, float]]:
+def readable_netlist(circuit: Circuit) -> str:
+    """Write a circuit's devices with names in place of numbers, for a prompt."""
+    netlist = Netlist()
+    circuit.build(netlist, {name: Named(value, name) for name, value in circuit.middle.items()})
+    return netlist.text()
+
+
+def _curve_lines(circuit: Circuit) -> str:
+    """Print about 300 points of a curve, each with its mark."""
+    if circuit.curve is None:
+        return ""
+    vectors = [f"real({circuit.curve.x})", *(f"real({y})" for y in circuit.curve.y.values())]
+    named = [(f"column{k}", vector) for k, vector in enumerate(vectors)]
+    return "\n".join([
+        *(f"let {name} = {vector}" for name, vector in named),
+        "let points = length(column0)",
+        f"let stride = floor(points/{_POINTS})+1",
+        "let row = 0",
+        "dowhile row < points",
+        *(f"let cell{k} = {name}[row]" for k, (name, _) in enumerate(named)),
+        'echo "@c ' + " ".join(f"$&cell{k}" for k in range(len(named))) + '"',
+        "let row = row+stride",
+        "end\n",
+    ])  # fmt: skip
+
+
+def sizes(circuit: Circuit) -> set[tuple[str, float, float]]:
     """List kind, width and length of every transistor that a circuit's grid can lead to.
 
     Each variable is taken through its grid alone, then all widths are joined with all lengths of a kind:
@@ -221,7 +250,7 @@ def sizes(circuit: Circuit, technology: Technology) -> set[tuple[str, float, flo
     found: dict[str, tuple[set[float], set[float]]] = {}
     for name, values in circuit.variables.items():
         for value in values:
-            netlist = Netlist(technology)
+            netlist = Netlist()
             circuit.build(netlist, {**circuit.middle, name: value})
             for line in netlist.text().splitlines():
                 match = re.fullmatch(r"x\d+ .* (nch|pch) w=(\S+) l=(\S+) m=\S+", line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scorers.spice.benches import SUPPLY, common_source
-from scorers.spice.circuit import Circuit, Metric, Sizing, Spec
+from scorers.spice.circuit import GAIN_CURVE, Circuit, Metric, Sizing, Spec
 from scorers.spice.netlist import Netlist
 
 _WIDTHS, _LENGTHS = (2.0, 5.0, 10.0, 20.0, 30.0, 50.0), (0.5, 1.0, 2.0, 3.0)
@@ -47,7 +47,7 @@ def _specs(gain: float, bandwidth: float, power: float, swing: float) -> tuple[S
 RESISTIVE_LOAD_AMP = Circuit(
     name="resistive_load_amp", title="Common source with a resistor", kind="amplifier",
     variables={"W_input": _WIDTHS, "L_input": _LENGTHS, "R_load": (10e3, 20e3, 50e3, 100e3)},
-    build=_resistive, bench=_BENCH, metrics=_METRICS, words=_WORDS, bench_differs=False,
+    build=_resistive, bench=_BENCH, curve=GAIN_CURVE, metrics=_METRICS, words=_WORDS, bench_differs=False,
     upstream=_specs(15, 200, 20, 0.4),
 )  # fmt: skip
 DIODE_LOAD_AMP = Circuit(
@@ -56,6 +56,6 @@ DIODE_LOAD_AMP = Circuit(
         "W_input": _WIDTHS, "L_input": _LENGTHS, "W_load": (1.0, 2.0, 5.0, 10.0, 15.0, 20.0),
         "L_load": _LENGTHS,
     },
-    build=_diode, bench=_BENCH, metrics=_METRICS, words=_WORDS, bench_differs=False,
+    build=_diode, bench=_BENCH, curve=GAIN_CURVE, metrics=_METRICS, words=_WORDS, bench_differs=False,
     upstream=_specs(7, 200, 10, 0.5),
 )  # fmt: skip

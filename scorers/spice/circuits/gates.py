@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scorers.spice.benches import GATE_PULSE, SUPPLY, gate
-from scorers.spice.circuit import Circuit, Metric, Sizing, Spec
+from scorers.spice.circuit import Circuit, Curve, Metric, Sizing, Spec
 from scorers.spice.netlist import Netlist
 
 _VARIABLES = {
@@ -18,6 +18,7 @@ _WORDS = (
     "leakage, times the supply, half of it. Noise margins are taken where the transfer curve has a slope of "
     "one. Under sky130 no model of a transistor of 0.35 um width is there: such a point cannot be simulated."
 )
+_CURVE = Curve(x="time", y={"b": "v(b)", "y": "v(y)"}, title="voltage (V)")
 
 
 def _sources(net: Netlist) -> None:
@@ -52,7 +53,7 @@ def _xor(net: Netlist, size: Sizing) -> None:
 
 
 NAND = Circuit(
-    name="nand_gate", title="NAND of two inputs", kind="logic", variables=_VARIABLES, build=_nand,
+    name="nand_gate", title="NAND of two inputs", kind="logic", variables=_VARIABLES, curve=_CURVE, build=_nand,
     bench=gate("avg_delay_ps", "energy_per_transition_fj", "noise_margin_high", "noise_margin_low"),
     metrics=(
         Metric(name="avg_delay_ps", unit="ps", better="<"),
@@ -67,7 +68,7 @@ NAND = Circuit(
     words=_WORDS,
 )  # fmt: skip
 XOR = Circuit(
-    name="xor_gate", title="XOR of two inputs", kind="logic", variables=_VARIABLES, build=_xor,
+    name="xor_gate", title="XOR of two inputs", kind="logic", variables=_VARIABLES, curve=_CURVE, build=_xor,
     bench=gate("delay", "energy", "noise_margin_high", "noise_margin_low", power="power_total_uw"),
     metrics=(
         Metric(name="delay", unit="ps", better="<"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from scorers.spice.benches import SUPPLY, open_loop
-from scorers.spice.circuit import W9, Circuit, Metric, Sizing, Spec
+from scorers.spice.circuit import GAIN_CURVE, W9, Circuit, Metric, Sizing, Spec
 from scorers.spice.netlist import Netlist
 
 LENGTH = 0.15
-_WORDS = (
+WORDS = (
     "Both inputs at {vcm} V, driven with +0.5 and -0.5 V AC. Gain at 1 Hz; ugbw: the first frequency at which "
     "the gain is 1; power: the supply's at the operating point; load {load}."
 )
-_METRICS = (
+METRICS = (
     Metric(name="dc_gain_db", unit="dB", better=">"),
     Metric(name="ugbw", unit="MHz", better=">"),
     Metric(name="power_dc", unit="uW", better="<"),
@@ -19,11 +19,13 @@ _METRICS = (
 _BENCH = open_loop("dc_gain_db", "ugbw", "power_dc")
 
 
-def _specs(gain: float, unity: float, power: float) -> tuple[Spec, ...]:
+def specs(gain: float, unity: float, power: float) -> tuple[Spec, ...]:
+    """Give the three specifications that these circuits share."""
     return Spec("dc_gain_db", ">", gain), Spec("ugbw", ">", unity), Spec("power_dc", "<", power)
 
 
-def _inputs(net: Netlist, vcm: float) -> None:
+def inputs(net: Netlist, vcm: float) -> None:
+    """Place the supply and both inputs."""
     net.voltage("dd", "vdd", "0", SUPPLY)
     net.voltage("inp", "inp", "0", vcm, ac=0.5)
     net.voltage("inn", "inn", "0", vcm, ac=-0.5)
@@ -37,7 +39,7 @@ def _tail(net: Netlist, width: float) -> None:
 
 
 def _five(net: Netlist, size: Sizing) -> None:
-    _inputs(net, 0.9)
+    inputs(net, 0.9)
     _tail(net, 10 * size["W_tail_base"])
     net.n("out", "inn", "s", 10 * size["W_diff_base"], LENGTH)
     net.n("a", "inp", "s", 10 * size["W_diff_base"], LENGTH)
@@ -47,7 +49,7 @@ def _five(net: Netlist, size: Sizing) -> None:
 
 
 def _current_mirror(net: Netlist, size: Sizing) -> None:
-    _inputs(net, 0.9)
+    inputs(net, 0.9)
     _tail(net, 4 * size["W_tail_base"])
     pair, mirror, sink = 8 * size["W_diff_base"], size["W_mirror_base"], 16 * size["W_casc_base"]
     net.n("a", "inn", "s", pair, LENGTH)
@@ -64,12 +66,12 @@ def _current_mirror(net: Netlist, size: Sizing) -> None:
 FIVE_TRANSISTORS = Circuit(
     name="five_trans_ota", title="Amplifier of five transistors", kind="amplifier",
     variables={"W_tail_base": W9, "W_diff_base": W9, "W_load_base": W9},
-    build=_five, bench=_BENCH, metrics=_METRICS, bench_differs=False, upstream=_specs(15, 10, 65),
-    words=_WORDS.format(vcm=0.9, load="1 pF"),
+    build=_five, bench=_BENCH, curve=GAIN_CURVE, metrics=METRICS, bench_differs=False, upstream=specs(15, 10, 65),
+    words=WORDS.format(vcm=0.9, load="1 pF"),
 )  # fmt: skip
 CURRENT_MIRROR = Circuit(
     name="current_mirror_ota", title="Amplifier with current mirrors", kind="amplifier",
     variables={"W_tail_base": W9, "W_diff_base": W9, "W_mirror_base": W9, "W_casc_base": W9},
-    build=_current_mirror, bench=_BENCH, metrics=_METRICS, upstream=_specs(15, 10, 65),
-    words=_WORDS.format(vcm=0.9, load="1 pF"),
+    build=_current_mirror, bench=_BENCH, curve=GAIN_CURVE, metrics=METRICS, upstream=specs(15, 10, 65),
+    words=WORDS.format(vcm=0.9, load="1 pF"),
 )  # fmt: skip

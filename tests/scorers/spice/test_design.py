@@ -52,7 +52,7 @@ def test_what_is_no_sizing_is_refused(answer, why):
 
 
 def test_only_numbers_and_plain_names_get_into_a_netlist():
-    net = Netlist(technology("demo"))
+    net = Netlist()
     with pytest.raises(ValueError, match="no name"):
         net.resistor("a\n.shell", "0", 1.0)
     for bad in (math.nan, math.inf, True):
@@ -63,7 +63,7 @@ def test_only_numbers_and_plain_names_get_into_a_netlist():
 
 
 def test_a_wide_transistor_is_several_side_by_side():
-    net = Netlist(technology("demo"))
+    net = Netlist()
     net.n("d", "g", "s", 100.0, 0.15)
     net.n("d", "g", "s", 100.1, 0.15)
     net.p("d", "g", "s", 1000.0, 0.5, m=2)

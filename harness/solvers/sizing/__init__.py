@@ -1,0 +1,1 @@
+"""Solvers that size circuits: a loop with the model, optimisers without one, and both together."""
