@@ -46,6 +46,9 @@ def main() -> None:
     )
     print(f"{'circuit':22} {'valid':>6} {'meets upstream':>15} {'CPU s':>7}")
     for circuit in CIRCUITS.values():
+        if sky.name not in circuit.technologies:
+            print(f"{circuit.name:22} unavailable")
+            continue
         found = simulator.simulate(circuit, points(circuit, 10))
         met = sum(is_met(circuit.upstream, s.metrics) for s in found)
         cost = median(s.cpu_s for s in found)

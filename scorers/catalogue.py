@@ -65,4 +65,16 @@ SCORERS: tuple[Entry, ...] = (
         version="1",
         summary="a choice among decks: the chosen one, run on labelled layouts (engine=klayout|regions)",
     ),
+    Entry(
+        name="sizing",
+        target="scorers.spice.sizing:sizing",
+        version="1",
+        summary="sizes of a circuit, simulated by ngspice (tech=sky130|demo|sky130-full)",
+    ),
+    Entry(
+        name="op_cad",
+        target="scorers.op_cad.scorer:op_cad",
+        version="1",
+        summary="a CAD program, run and compared by its solid (pictures=wrong|yes|no)",
+    ),
 )

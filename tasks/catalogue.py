@@ -18,6 +18,11 @@ _DRC = (
     Need("package", "yaml", "pip install 'bridge-harness[drc]'"),
     Need("program", "klayout", "apt-get install klayout", unless="engine=regions"),
 )
+_CAD = tuple(
+    Need("package", module, "pip install 'bridge-harness[cad]'")
+    for module in ("cadquery", "trimesh", "manifold3d")
+)
+_SPICE = (Need("program", "ngspice", "apt-get install ngspice"),)
 
 TASKS: tuple[Entry, ...] = (
     Entry(
@@ -142,5 +147,50 @@ TASKS: tuple[Entry, ...] = (
         n=51,
         needs=_DRC,
         summary="choosing one of ten decks for a rule, without labels",
+    ),
+    Entry(
+        name="ams_sizing/one_shot",
+        target="tasks.ams_sizing.task:one_shot",
+        version="1",
+        group="ams_sizing",
+        n=24,
+        needs=_SPICE,
+        summary="transistor sizes for 24 circuits in one try, judged by simulation",
+    ),
+    Entry(
+        name="ams_sizing/loop",
+        target="tasks.ams_sizing.task:loop",
+        version="1",
+        group="ams_sizing",
+        n=24,
+        needs=_SPICE,
+        summary="transistor sizes within a budget of simulations, all results shown",
+    ),
+    Entry(
+        name="ams_sizing/space",
+        target="tasks.ams_sizing.task:space",
+        version="1",
+        group="ams_sizing",
+        n=24,
+        needs=_SPICE,
+        summary="the model reduces the search space of a circuit, an optimiser searches it",
+    ),
+    Entry(
+        name="op_cad/step",
+        target="tasks.op_cad.task:step",
+        version="1",
+        group="op_cad",
+        n=420,
+        needs=_CAD,
+        summary="the next modelling operation of a part in CadQuery, judged by its solid",
+    ),
+    Entry(
+        name="op_cad/sequence",
+        target="tasks.op_cad.task:sequence",
+        version="1",
+        group="op_cad",
+        n=84,
+        needs=_CAD,
+        summary="a whole part in CadQuery from its instructions, judged by its solid",
     ),
 )

@@ -56,6 +56,15 @@ if ! "$harness" run --task rule2drc/script --first 2 --store "$store" --model mo
     say ""
 fi
 
+say "ams_sizing/loop: sizes for an amplifier's transistors within ten simulations by ngspice (no model here: a search"
+say "proposes them, and what it reaches is the bar for a model):"
+say ""
+if ! "$harness" run --task ams_sizing/loop --ids five_trans_ota/sky130/2 --store "$store" --model mock:empty \
+    --solver "optimiser?opt=tpe"; then
+    say "ngspice or its transistor models are not there (see above): the demo goes on without them."
+    say ""
+fi
+
 "$harness" run --task "$tasks" --store "$store" \
     --model mock:gold --model mock:empty --model mock:random --model hf:tiny
 

@@ -14,6 +14,7 @@ _ENDINGS = {
     "image/svg+xml": "svg",
     "image/png": "png",
     "application/vnd.vegalite+json": "vl.json",
+    "application/vnd.plotly.v1+json": "plotly.json",
 }
 
 

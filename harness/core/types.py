@@ -355,15 +355,18 @@ class Picture(Struct, frozen=True, kw_only=True):
     name : str
         Its heading.
     media_type : str
-        ``image/svg+xml``, ``image/png``, or ``application/vnd.vegalite+json``: a whole Vega-Lite
-        specification with its data in it.
+        ``image/svg+xml``, ``image/png``; ``application/vnd.vegalite+json``: a whole Vega-Lite
+        specification with its data in it; ``application/vnd.plotly.v1+json``: a figure of plotly, for
+        what is turned in three dimensions.
     data : bytes
         Its content; whatever a model wrote is escaped in it.
     caption : str
     """
 
     name: str
-    media_type: Literal["image/svg+xml", "image/png", "application/vnd.vegalite+json"]
+    media_type: Literal[
+        "image/svg+xml", "image/png", "application/vnd.vegalite+json", "application/vnd.plotly.v1+json"
+    ]
     data: bytes
     caption: str = ""
 

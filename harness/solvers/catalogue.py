@@ -28,6 +28,24 @@ SOLVERS: tuple[Entry, ...] = (
         version="1",
         summary="choose one of an item's candidates (by=split_tester|generated_tests|codemonkey|s_star|llm_judge)",
     ),
+    Entry(
+        name="sizing_loop",
+        target="harness.solvers.sizing.loop:SizingLoop",
+        version="1",
+        summary="designs and their simulation in turns, up to the budget (per_turn=10, until=budget|met)",
+    ),
+    Entry(
+        name="optimiser",
+        target="harness.solvers.sizing.optimise:Optimise",
+        version="1",
+        summary="a search without a model (opt=tpe|random|lhs|ga|anneal|gp)",
+    ),
+    Entry(
+        name="autosizer",
+        target="harness.solvers.sizing.autosizer:AutoSizer",
+        version="1",
+        summary="the model reduces the search space, an optimiser works in it (k=3, opt=auto, spaces=3)",
+    ),
 )
 
 STRATEGIES: tuple[Entry, ...] = (

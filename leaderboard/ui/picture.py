@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,9 +21,11 @@ from leaderboard.rows.attempt import visible
 from leaderboard.ui.markup import plain
 
 _CHART = "application/vnd.vegalite+json"
-_ENDINGS = {"image/svg+xml": "svg", "image/png": "png", _CHART: "vl.json"}
+_SOLID = "application/vnd.plotly.v1+json"
+_ENDINGS = {"image/svg+xml": "svg", "image/png": "png", _CHART: "vl.json", _SOLID: "plotly.json"}
 # What makes a chart load something, or leads away from the page.
 _LEADS_OUT = {"url", "href", "loader", "usermeta", "tooltipUrl"}
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _MOST_ROWS = 200
 
 
@@ -32,6 +35,8 @@ def pictures(found: Sequence[Picture]) -> None:
         st.markdown(f"**{plain(visible(picture.name))}**")
         if picture.media_type == _CHART:
             _chart(picture, number)
+        elif picture.media_type == _SOLID:
+            _solid(picture, number)
         else:
             st.html(image_html(picture))
         if picture.caption:
@@ -88,6 +93,59 @@ def _chart(picture: Picture, number: int) -> None:
         return
     words = f"{picture.name}. {picture.caption}"
     st.vega_lite_chart(spec=spec, theme="streamlit", key=f"picture_{number}_chart", alt=words)
+
+
+class _Mesh(msgspec.Struct, frozen=True):
+    """A surface of triangles; nothing else of a figure is taken over."""
+
+    name: str
+    color: str
+    x: list[float]
+    y: list[float]
+    z: list[float]
+    i: list[int]
+    j: list[int]
+    k: list[int]
+    opacity: float = 1.0
+
+
+class _Figure(msgspec.Struct, frozen=True):
+    data: list[_Mesh]
+
+
+def solid_of(picture: Picture) -> dict[str, Any] | None:
+    """Read surfaces as a figure of our own making; None for anything else.
+
+    Examples
+    --------
+    >>> solid_of(Picture(name="a", media_type="application/vnd.plotly.v1+json", data=b'{"data": [{}]}')) is None
+    True
+    """
+    try:
+        found = msgspec.json.decode(picture.data, type=_Figure)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    traces = [
+        {
+            "type": "mesh3d", **msgspec.to_builtins(mesh), "name": html.escape(visible(mesh.name)),
+            "color": mesh.color if _COLOUR.fullmatch(mesh.color) else "#888888", "showlegend": True,
+            "flatshading": True, "hoverinfo": "name",
+        }
+        for mesh in found.data
+    ]  # fmt: skip
+    scene = {"aspectmode": "data"}
+    layout = {"scene": scene, "margin": dict.fromkeys("lrtb", 0), "height": 460}
+    return {"data": traces, "layout": layout}
+
+
+def _solid(picture: Picture, number: int) -> None:
+    figure = solid_of(picture)
+    if figure is None:
+        st.caption("This solid is not drawn: it cannot be read.")
+        return
+    st.plotly_chart(
+        figure, key=f"picture_{number}_solid", config={"displaylogo": False, "displayModeBar": False}
+    )  # fmt: skip
 
 
 def facts(found: Mapping[str, Any]) -> None:

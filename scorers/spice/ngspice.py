@@ -30,6 +30,8 @@ _MAIN = Path(__file__).with_name("_ngspice_main.py")
 _LIMITS = msgspec.structs.replace(
     LIMITS["engine"], wall_s=WALL_S + 10, cpu_s=100_000, memory_mib=1024, file_mib=64, output_kib=16
 )
+SHARED: dict[str, Simulation] = {}
+"""What this process has simulated for attempts and verdicts: a verdict costs no second simulation."""
 _TRIES = 3
 _POINTS = 300
 _MARK = re.compile(r"@m ([A-Za-z0-9_]+) (\S+)")
@@ -102,17 +104,19 @@ class Simulator:
         Processes; as many as there are cores by default.
     prune : bool
         Leave out models that no size of the grid can reach: the same figures in less time.
+    known : dict, optional
+        Simulations by the hash of all they depend on, to share with other simulators; own by default.
     """
 
     def __init__(
         self, technology: Technology, sandbox: str | Isolation = "auto", *, workers: int | None = None,
-        prune: bool = True,
+        prune: bool = True, known: dict[str, Simulation] | None = None,
     ) -> None:  # fmt: skip
         self.technology = technology
         self.isolation = sandbox if isinstance(sandbox, Isolation) else reach(sandbox)
         self.workers = workers or len(os.sched_getaffinity(0))
         self._prune = prune
-        self._known: dict[str, Simulation] = {}
+        self._known: dict[str, Simulation] = {} if known is None else known
         self._drivers: dict[str, SimpleQueue[Driver]] = {}
         self._all: list[Driver] = []
         self._lock = threading.Lock()

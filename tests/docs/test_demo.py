@@ -10,17 +10,20 @@ from shutil import which
 import pytest
 
 from harness.core.resources import fetched
+from scorers.spice.technology import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "data/make/demo.sh"
 TASKS = {"gsm8k", "aicrypto/mcq"}
 AGENTS = "aicrypto/ctf"
 DECKS = "rule2drc/script"
+CIRCUITS = "ams_sizing/loop"
 PROGRAM = Path(sys.executable).with_name("harness")
 
 
 # Where the model has not been fetched, this is the demo without a network.
 REAL = fetched("smollm2") is not None
+SPICE = which("ngspice") is not None and not missing("sky130")
 
 
 def call(*command, **environment):
@@ -54,7 +57,7 @@ def demos(store):
 def rows(demo):
     """Give (task, model) and the words of every line of the table."""
     lines = [line.split() for line in demo.stdout.splitlines()]
-    known = {*TASKS, AGENTS, DECKS}
+    known = {*TASKS, AGENTS, DECKS, CIRCUITS}
     return {tuple(line[:2]): line for line in lines if line and line[0] in known and "done" in line}
 
 
@@ -69,6 +72,8 @@ def test_the_tables_hold_every_task_and_model(demos):
     if which("klayout"):
         agents |= {(DECKS, "mock:gold"), (DECKS, "mock:random")}
         assert "100.0" in table[DECKS, "mock:gold"]
+    if SPICE:
+        agents |= {(CIRCUITS, "mock:empty")}
     assert set(table) == {(task, model) for task in TASKS for model in models} | agents
     assert "100.0" in table[AGENTS, "mock:gold"]
     for task in TASKS:
@@ -95,7 +100,7 @@ def test_each_command_that_it_ends_with_works(demos, store):
         done = call(*command)
         assert done.returncode == 0, done.stderr
     assert len((store / "results.csv").read_text(encoding="utf-8").splitlines()) == (
-        (30 if REAL else 20) + (4 if which("klayout") else 0)
+        (30 if REAL else 20) + (4 if which("klayout") else 0) + (2 if SPICE else 0)
     )
 
 

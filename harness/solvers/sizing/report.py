@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness.solvers.sizing.base import Evaluated, table
 from harness.solvers.sizing.space import Space
 
-TOP = 10
+_FEWEST, _MOST, _QUARTER = 3, 10, 4
 _EDGE = 0.4
 
 
@@ -28,14 +28,16 @@ def report(space: Space, tried: Sequence[Evaluated], bests: Sequence[float]) -> 
     bests : sequence of float
         The best J after each step in this space.
     """
-    top = best_first(tried)[:TOP]
+    ranked = best_first(tried)
+    # The best quarter: with few designs the ten best would be all of them, and say nothing.
+    top = ranked[: min(_MOST, max(_FEWEST, len(ranked) // _QUARTER))]
     parts = [
         "Best objective after each step (above 0: all specifications met): "
         + ", ".join(f"{best:.4g}" for best in bests),
         _edges(space, top),
         _shared(space, top),
         _issues(tried),
-        f"The best designs:\n{table(top)}",
+        f"The best designs:\n{table(ranked[:_MOST])}",
     ]
     return "\n".join(part for part in parts if part)
 

@@ -19,6 +19,7 @@ def measure(
     calls: tuple[Sequence[Any], Sequence[Any]],
     other: str | None = None,
     *,
+    with_floor: bool = False,
     n: int = clouds.N_POINTS,
     seed: int = 0,
     even: bool = False,
@@ -34,6 +35,8 @@ def measure(
         The fillets and chamfers of the prediction and of the truth.
     other : str, optional
         The truth with the distances of its chamfers the other way round.
+    with_floor : bool
+        Give the noise floor of the truth as well.
     n, seed, even
         Of the clouds; see `solids.points`.
 
@@ -59,6 +62,8 @@ def measure(
     found["region_iou"], engines["region"] = best
     found["iou_world"], engines["full"] = solids.iou(ours["full"], theirs["full"])
     found |= _clouds(ours, theirs, n, seed, even)
+    if with_floor:
+        found["noise_floor"] = _floor(theirs["full"], n, seed, even)
     if any(calls):
         tolerance = edges.scaled(solids.diagonal(before or theirs["full"]))
         p, g = edges.chosen(calls[0]), edges.chosen(calls[1])
@@ -75,7 +80,10 @@ def floor(brep: str, *, n: int = clouds.N_POINTS, seed: int = 0, even: bool = Fa
 
     Nothing that is measured with clouds of this size can lie much below it.
     """
-    solid = _solid(brep)
+    return _floor(_solid(brep), n, seed, even)
+
+
+def _floor(solid: Any, n: int, seed: int, even: bool) -> float:
     pair = (solids.points(solid, n, seed=s, even=even) for s in (seed + 42, seed + 123))
     return clouds.distance(*map(clouds.normalised, pair)).cd
 

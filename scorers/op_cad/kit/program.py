@@ -9,7 +9,9 @@ import ast
 import base64
 import builtins
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import cadquery as cq
@@ -70,6 +72,22 @@ def build(
     except BaseException as error:  # noqa: BLE001  sys.exit is one way to end
         fault = [_class_of(error), f"{type(error).__name__}: {error}"[:500]]
     return {"fault": fault, "solids": found, "calls": calls}
+
+
+def read_steps(files: Mapping[str, str], before: str = "") -> dict[str, Any]:
+    """Read solids from STEP files (base64, by name) and run what they went on from; see `build`."""
+    found = {}
+    if before.strip():
+        scope = _scope()
+        exec(_compiled(before), scope)  # noqa: S102  in a box
+        if _assigned(before):
+            found["before"] = _written(_picked(scope, before, "result"))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            path = Path(folder) / "solid.step"
+            path.write_bytes(base64.b64decode(content))
+            found[name] = _written(cq.importers.importStep(str(path)))
+    return {"fault": None, "solids": found, "calls": []}
 
 
 def _scope() -> dict[str, Any]:

@@ -9,7 +9,6 @@ import pytest
 
 from scorers.spice.design import DesignError, read_design
 from scorers.spice.netlist import Netlist, number
-from scorers.spice.technology import technology
 
 GRID = {"W": (0.84, 1.05, 100.0), "L": (0.15, 1.0)}
 RIGHT = {"W": 1.05, "L": 0.15}

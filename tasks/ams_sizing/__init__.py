@@ -1,0 +1,1 @@
+"""AMS-SizingBench: transistor sizes for analogue and mixed-signal circuits, judged by ngspice."""
