@@ -77,4 +77,10 @@ SCORERS: tuple[Entry, ...] = (
         version="1",
         summary="a CAD program, run and compared by its solid (pictures=wrong|yes|no)",
     ),
+    Entry(
+        name="procad",
+        target="scorers.op_cad.procad:procad",
+        version="1",
+        summary="questions about an unclear description, and the CAD part made after them",
+    ),
 )

@@ -193,4 +193,13 @@ TASKS: tuple[Entry, ...] = (
         needs=_CAD,
         summary="a whole part in CadQuery from its instructions, judged by its solid",
     ),
+    Entry(
+        name="procad",
+        target="tasks.procad.task:procad",
+        version="1",
+        group="procad",
+        n=333,
+        needs=_CAD,
+        summary="unclear descriptions of CAD parts, clarified by questions before they are built",
+    ),
 )

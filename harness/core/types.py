@@ -365,7 +365,10 @@ class Picture(Struct, frozen=True, kw_only=True):
 
     name: str
     media_type: Literal[
-        "image/svg+xml", "image/png", "application/vnd.vegalite+json", "application/vnd.plotly.v1+json"
+        "image/svg+xml",
+        "image/png",
+        "application/vnd.vegalite+json",
+        "application/vnd.plotly.v1+json",
     ]
     data: bytes
     caption: str = ""

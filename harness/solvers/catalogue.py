@@ -46,6 +46,12 @@ SOLVERS: tuple[Entry, ...] = (
         version="1",
         summary="the model reduces the search space, an optimiser works in it (k=3, opt=auto, spaces=3)",
     ),
+    Entry(
+        name="clarify",
+        target="harness.solvers.clarify:Clarify",
+        version="1",
+        summary="questions about a description, a user's answers, then the program (max_questions=8)",
+    ),
 )
 
 STRATEGIES: tuple[Entry, ...] = (

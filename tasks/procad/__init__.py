@@ -1,0 +1,1 @@
+"""ProCAD: unclear descriptions of parts, clarified by questions before they are built."""
