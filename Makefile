@@ -62,6 +62,7 @@ lint: setup-dev
 	MYPYPATH=data/make/aicrypto $(BIN)/mypy --strict data/make/aicrypto/*.py
 	MYPYPATH=data/make/dsgym $(BIN)/mypy --strict data/make/dsgym/*.py
 	MYPYPATH=data/make/rule2drc $(BIN)/mypy --strict data/make/rule2drc/*.py
+	$(BIN)/mypy --strict -p data.make.op_cad
 	$(BIN)/mypy --strict data/make/*.py bench/*.py
 	$(BIN)/lint-imports
 

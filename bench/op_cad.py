@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
 from harness.core.task import TaskRequest, make_task
-from harness.core.types import Output
+from harness.core.types import Output, Sample
 from scorers.op_cad.scorer import op_cad
 
 
@@ -19,12 +19,12 @@ def main() -> None:
     made = make_task("op_cad/step", TaskRequest())
     samples = list(made.samples)[::2][:200]
     scorer = op_cad(pictures="no")
-    scorer(samples[0], Output(text=made.gold(samples[0])))  # the processes start
+    scorer(samples[0], Output(text="".join(made.gold_texts(samples[0]))))  # the processes start
     began = time.perf_counter()
 
-    def judge(sample: object) -> float:
+    def judge(sample: Sample) -> float:
         start = time.perf_counter()
-        score = scorer(sample, Output(text=made.gold(sample)))  # type: ignore[arg-type]
+        score = scorer(sample, Output(text="".join(made.gold_texts(sample))))
         assert score.value == 1.0, score.explanation
         return time.perf_counter() - start
 
