@@ -103,7 +103,10 @@ class Clarify:
             return _ended(output.finish_reason, work, output.error, output.error_kind)
         work.summary |= {"questions": len(questions), "bad_replies": bad}
         handed = {"questions": questions, "answers": answers, "prompt": prompt, "code": code}
-        return Output(text=json.dumps(handed), work=work, prompt=prompt_text(talk))
+        return Output(
+            text=json.dumps(handed), work=work, prompt=prompt_text(talk),
+            finish_reason=turns.finish_reason,
+        )  # fmt: skip
 
 
 class _UnansweredError(Exception):
@@ -117,11 +120,13 @@ class _Turns:
 
     def __init__(self, item: Item, work: Work) -> None:
         self.item, self.work, self.turn = item, work, 0
+        self.finish_reason: FinishReason = "stop"
 
     def ask(self, messages: tuple[Message, ...]) -> Generator[Request, Output, str]:
         output = yield self.item.ask(messages, self.turn)
         if output.finish_reason in _UNANSWERED:
             raise _UnansweredError(output)
+        self.finish_reason = output.finish_reason
         text = "" if output.finish_reason == "content_filter" else output.text
         told = {"text": prompt_text(messages[-1:]), "reply": text}
         self.work.steps.append(Step(turn=self.turn, kind="told", data=told))

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from harness.core.types import Output, Sample, Score
 from scorers.op_cad.engine import CadEngine, engine_version, missing_engine
-from scorers.op_cad.questions import matched, question_score, read_slots
+from scorers.op_cad.questions import Record, Slot, agreement
 from scorers.op_cad.results import Fault
-from scorers.op_cad.scorer import WHOLE, extract_code
+from scorers.op_cad.scorer import apart, extract_code
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -48,10 +49,16 @@ class ProcadScorer:
         """Score the questions, run the program and compare its solid."""
         if why := missing_engine():
             return Score(value=None, status="unavailable", explanation=why)
-        told, about = read_told(output.text), sample.metadata
+        about = sample.metadata
+        told = (
+            read_told(output.text)
+            if about["arm"] == "ask"
+            else Told(code=extract_code(output.text))
+        )
         asked = asked_of(told.questions, about)
         if not told.code.strip():
-            return Score.no_answer("there is no program in the answer")
+            none = Score.no_answer("there is no program in the answer")
+            return msgspec.structs.replace(none, metrics=dict(asked))
         engine = self._open()
         truth = engine.truth(about["truth"], "", ("r",))
         if truth.fault is not None:
@@ -59,18 +66,20 @@ class ProcadScorer:
         built = engine.build(told.code, "", ("r",))
         if built.fault is not None:
             return _failed(told.code, built.fault, asked, engine)
-        measured = engine.measure({"full": built.solids["r"]}, {"full": truth.solids["r"]})
+        measured = engine.measure(
+            {"full": built.solids["r"]}, {"full": truth.solids["r"]}, in_cube=True
+        )
         if measured.fault is not None:
             return _failed(told.code, measured.fault, asked, engine)
         figures = measured.figures
-        right = figures["iou_world"] >= WHOLE
-        cd = figures["cd_full"]
+        right = apart(figures) <= about["limit"] * figures["volume_true"]
         return Score(
             value=float(right), passed=right, answer=told.code,
             explanation=f"{'the' if right else 'not the'} part that was meant: IoU {figures['iou_world']:.6f}",
             metrics={
                 "correct": float(right), "valid": 1.0, "iou_world": figures["iou_world"],
-                "cd": min(1.0, cd), "cd_halved": min(1.0, cd / 2), "cd:valid": cd, **asked,
+                "closeness": 1 - min(1.0, figures["cd_full"]), "cd:valid": figures["cd_full"],
+                "cd_halved:valid": figures["cd_cube_halved"], **asked,
             },
             facts={"class": "valid" if right else "valid_wrong", "engine": engine_version(),
                    "engines": measured.engines, "figures": figures},
@@ -113,6 +122,12 @@ def read_told(text: str) -> Told:
     return Told(code=extract_code(found["code"]), questions=asked)
 
 
+def record_of(about: Mapping[str, Any]) -> Record:
+    """Give what an item's user knows: the needed questions, each with its answer."""
+    pairs = zip(about["questions"], about["answers"], strict=True)
+    return Record(about["original"], [Slot(question, told) for question, told in pairs])
+
+
 def asked_of(questions: Sequence[str] | None, about: Mapping[str, Any]) -> dict[str, float]:
     """Give the figures of the questions; none where the attempt could not ask.
 
@@ -121,9 +136,10 @@ def asked_of(questions: Sequence[str] | None, about: Mapping[str, Any]) -> dict[
     """
     if questions is None:
         return {}
-    slots = read_slots(about["slots"])
-    score = question_score(matched(questions, slots, about["prompt"]), len(questions), len(slots))
-    unclear = bool(slots)
+    record = record_of(about)
+    n_matched = sum(k is not None for k in record.matched(questions))
+    score = agreement(len(questions), len(record.slots), n_matched)
+    unclear = bool(record.slots)
     found = {
         "question_precision": score.precision, "question_recall": score.recall, "question_f1": score.f1,
         "detection": float(bool(questions) == unclear),
@@ -136,6 +152,6 @@ def _failed(code: str, fault: Fault, asked: Mapping[str, float], engine: CadEngi
     return Score(
         value=0.0, passed=False, status="timeout" if fault.kind == "timeout" else "error",
         reason=fault.kind, answer=code, explanation=fault.message,
-        metrics={"correct": 0.0, "valid": 0.0, "iou_world": 0.0, "cd": 1.0, "cd_halved": 1.0, **asked},
+        metrics={"correct": 0.0, "valid": 0.0, "iou_world": 0.0, "closeness": 0.0, **asked},
         facts={"class": fault.kind, "engine": engine_version()}, isolation=engine.isolation.level,
     )  # fmt: skip

@@ -172,23 +172,30 @@ def is_right(figures: Mapping[str, float], about: Mapping[str, Any]) -> bool:
     if about["protocol"] == "step":
         first = not about["before"].strip()
         return figures["iou_world"] >= WHOLE if first else figures["region_iou"] >= REGION
+    return apart(figures) <= LEFT_OVER * float(about["least_change"])
+
+
+def apart(figures: Mapping[str, float]) -> float:
+    """Give the volume of the symmetric difference of two solids from their volumes and IoU, mm³."""
     u = figures["iou_world"]
-    apart = (figures["volume"] + figures["volume_true"]) * (1 - u) / (1 + u)
-    return apart <= LEFT_OVER * float(about["least_change"])
+    return (figures["volume"] + figures["volume_true"]) * (1 - u) / (1 + u)
 
 
 def metrics_of(figures: Mapping[str, float] | None, about: Mapping[str, Any]) -> dict[str, float]:
-    """Give the metrics of an item; what is invalid counts as Chamfer distance 1 and IoU 0.
+    """Give the metrics of an item; what is invalid counts as IoU 0 and Chamfer distance 1.
+
+    ``closeness`` is 1 - min(1, Chamfer distance): more is better, so that an attempt without any answer,
+    which counts 0, is the worst there is.
 
     Names with a colon are of valid items only, as upstream takes its means; `cf_iou:edges` is of fillets
     and chamfers whose program ran.
     """
     step = about["protocol"] == "step"
     if figures is None:
-        found = {"valid": 0.0, "iou_world": 0.0, "cd_full": 1.0}
+        found = {"valid": 0.0, "iou_world": 0.0, "closeness": 0.0}
         return {**found, "region_iou": 0.0} if step else found
     found = {
-        "valid": 1.0, "iou_world": figures["iou_world"], "cd_full": min(1.0, figures["cd_full"]),
+        "valid": 1.0, "iou_world": figures["iou_world"], "closeness": 1 - min(1.0, figures["cd_full"]),
         "cd_full:valid": figures["cd_full"], "hd_full:valid": figures["hd_full"],
         "size_ratio:valid": figures["size_ratio"],
     }  # fmt: skip

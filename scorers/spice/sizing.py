@@ -101,11 +101,11 @@ class SizingScorer:
         hit = next((k for k, one in enumerate(judged, 1) if one.met), None)
         floor = _WORST * len(specs)
         best_j = max(best.worth, floor)
-        metrics = {"best_j": best_j}
+        metrics = {"best_j:design": best_j}
         if about["budget"] > 1:
-            metrics["evaluations"] = float(len(judged))
+            metrics["evaluations:design"] = float(len(judged))
         if (random_j := about["random_j"].get(str(about["budget"]))) is not None:
-            metrics["gain_over_random"] = best_j - max(random_j, floor)
+            metrics["gain_over_random:design"] = best_j - max(random_j, floor)
         if hit is not None and about["budget"] > 1:
             metrics["first_hit:design"] = float(hit)
         merits = [

@@ -16,7 +16,6 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 from msgspec import Struct
 
 from harness.core.errors import UsageError
@@ -26,12 +25,24 @@ from harness.core.types import Generation, Sample, Tool, ToolCall
 from harness.solvers.clarify import CODER
 from harness.solvers.environment import EnvironmentRequest, ToolResult
 from scorers.op_cad.engine import missing_engine
-from scorers.op_cad.questions import Slot, answer, read_slots
+from scorers.op_cad.procad import record_of
+from scorers.op_cad.questions import NOTHING
 from tasks.readers import read_rows
 
 OWN = {"benchmark": "ProCAD-like, own items", "license": "Apache-2.0", "source": "data/make/op_cad"}
 UPSTREAM = {"benchmark": "ProCAD", "license": "Apache-2.0 by its README",
             "source": "github.com/BoYuanVisionary/Pro-CAD"}  # fmt: skip
+
+
+_LIMIT, _SHARE = 1e-3, 0.05
+"""A part is the one that was meant when it differs by less of its volume, and of what any open size changes."""
+
+
+class Slot(Struct, kw_only=True):
+    """An open size: by how much another value changes the part, as a share of its volume."""
+
+    slot_id: str
+    symdiff: float
 
 
 class Row(Struct, kw_only=True):
@@ -56,9 +67,8 @@ class User:
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, sample: Sample) -> None:
-        about = sample.metadata
-        self._slots = read_slots(about["slots"])
-        self._answers, self._prompt = about["answers"], about["prompt"]
+        # With `--no-data` the user is as silent as the description.
+        self._record = record_of(sample.metadata) if sample.metadata["answers_given"] else None
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -81,7 +91,7 @@ class User:
 
     def answer(self, question: str) -> str:
         """Answer from the record, or say that there is nothing to add."""
-        return answer(question, self._slots, self._answers, self._prompt)
+        return self._record.answer(question) if self._record else NOTHING
 
 
 def environment(sample: Sample, request: EnvironmentRequest) -> User:
@@ -109,17 +119,21 @@ def procad(request: TaskRequest) -> Task:
     root = request.data_root
     path = (root if root is not None else data("op_cad")) / "procad.jsonl"
     rows, digest = read_rows(path, Row)
+    least: dict[str, float] = {}
     for row in rows:
-        if len(row.slots) != len(row.answer_to_questions):
-            raise UsageError(
-                f"{path}: {row.uid} has {len(row.slots)} slots and another number of answers"
-            )
+        if len(row.questions_to_ask) != len(row.answer_to_questions):
+            raise UsageError(f"{path}: {row.uid} has not one answer for each question")
+        for slot in row.slots:
+            least[row.group_id] = min(least.get(row.group_id, 1.0), slot.symdiff)
     kept = [row for row in rows if wanted == "all" or (wanted == "clean") == (row.k == 0)]
     info = {**(OWN if root is None else UPSTREAM), "dataset_sha256": digest, "arm": arm}
     return Task(
         name="procad",
         version="1",
-        samples=[to_sample(row, no_data=request.no_data) for row in kept],
+        samples=[
+            to_sample(row, arm, least.get(row.group_id, 1.0), no_data=request.no_data)
+            for row in kept
+        ],
         prompt="{{ input }}",
         system=CODER,
         gold=gold_asking if arm == "ask" else gold_direct,
@@ -136,8 +150,11 @@ def procad(request: TaskRequest) -> Task:
     )
 
 
-def to_sample(row: Row, *, no_data: bool = False) -> Sample:
-    """Make the item that is asked: the description as it is, never what was meant."""
+def to_sample(row: Row, arm: str, least: float, *, no_data: bool = False) -> Sample:
+    """Make the item that is asked: the description as it is, never what was meant.
+
+    `least` is what the smallest open size of the part changes, as a share of its volume.
+    """
     return Sample(
         item_id=row.uid,
         input="(the description is withheld)" if no_data else row.misleading_description,
@@ -145,10 +162,10 @@ def to_sample(row: Row, *, no_data: bool = False) -> Sample:
         category=row.config_name,
         cluster_id=row.group_id or None,
         metadata={
-            "truth": row.ground_truth_code, "prompt": row.misleading_description,
-            "original": row.original_prompt, "k": row.k, "types": row.ambiguity_types,
+            "truth": row.ground_truth_code, "original": row.original_prompt, "arm": arm,
+            "k": row.k, "types": row.ambiguity_types, "limit": min(_LIMIT, _SHARE * least),
             "questions": row.questions_to_ask, "answers": row.answer_to_questions,
-            "slots": [msgspec.to_builtins(slot) for slot in row.slots],
+            "answers_given": not no_data,
         },
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ def measure(
     other: str | None = None,
     *,
     with_floor: bool = False,
+    in_cube: bool = False,
     n: int = clouds.N_POINTS,
     seed: int = 0,
     even: bool = False,
@@ -37,6 +38,8 @@ def measure(
         The truth with the distances of its chamfers the other way round.
     with_floor : bool
         Give the noise floor of the truth as well.
+    in_cube : bool
+        Give ProCAD's Chamfer distance as well: in the unit cube, halved.
     n, seed, even
         Of the clouds; see `solids.points`.
 
@@ -62,6 +65,13 @@ def measure(
     found["region_iou"], engines["region"] = best
     found["iou_world"], engines["full"] = solids.iou(ours["full"], theirs["full"])
     found |= _clouds(ours, theirs, n, seed, even)
+    if in_cube:
+        pair = (
+            solids.points(one["full"], n, seed=seed + k, even=even)
+            for k, one in enumerate((ours, theirs))
+        )
+        in_cubes = (clouds.normalised(points, "cube") for points in pair)
+        found["cd_cube_halved"] = clouds.distance(*in_cubes, halved=True).cd
     if with_floor:
         found["noise_floor"] = _floor(theirs["full"], n, seed, even)
     if any(calls):

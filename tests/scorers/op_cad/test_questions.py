@@ -8,93 +8,88 @@ import pytest
 
 from harness.core.resources import data
 from scorers.op_cad.procad import asked_of, read_told
-from scorers.op_cad.questions import (
-    NOTHING,
-    Slot,
-    answer,
-    asks_for,
-    matched,
-    question_score,
-    read_slots,
+from scorers.op_cad.questions import NOTHING, Record, Slot, agreement
+
+PROMPT = (
+    "The part is a plate.\nStep 1. Draw a rectangle: width along x 40 mm, extent 5 mm.\nStep 2. Add a round boss: "
+    "radius 4 mm.\nStep 3. Add a round boss: radius 5 mm.\nStep 4. Cut a slot: x of the centre 3 mm."
 )
+SLOTS = [
+    Slot("What is the radius of the boss of step 2?", "The radius is 4 mm."),
+    Slot("What is the width along x of the body of step 1?", "The width is 40 mm."),
+    Slot("What is the x of the centre of the slot of step 4?", "It is 3 mm."),
+    Slot("What is the extent of the body of step 1?", "It is 5 mm thick."),
+]
+RADIUS, WIDTH, PLACE, EXTENT = range(4)
+RECORD = Record(PROMPT, SLOTS)
 
-PROMPT = "The part is a plate.\nStep 1. Draw a rectangle: width along x 40 mm.\nStep 2. Add a boss.\nStep 3. Add a boss.\nStep 4. Cut a slot."
-RADIUS = Slot(slot_id="2.radius", step=2, feature="boss", parameter="radius", value=4.0)
-WIDTH = Slot(slot_id="1.width", step=1, feature="body", parameter="width along x", value=40.0)
-PLACE = Slot(slot_id="4.x", step=4, feature="slot", parameter="x of the centre", value=3.0)
 
-
-def rows():
-    return [json.loads(line) for line in (data("op_cad") / "procad.jsonl").read_text().splitlines()]
-
-
-def test_every_own_question_asks_for_its_own_slot_and_no_other():
+def test_every_own_question_asks_for_its_own_slot_and_no_other_of_its_part():
     count = 0
-    for row in rows():
-        slots = read_slots(row["slots"])
-        for k, question in enumerate(row["questions_to_ask"]):
-            fits = [asks_for(question, slot, row["misleading_description"]) for slot in slots]
-            assert fits == [j == k for j in range(len(slots))], (row["uid"], question)
-            count += 1
+    by_part = {}
+    for line in (data("op_cad") / "procad.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        part = by_part.setdefault(row["group_id"], (row["original_prompt"], {}))
+        for slot, question in zip(row["slots"], row["questions_to_ask"], strict=True):
+            part[1].setdefault(slot["slot_id"], []).append(question)
+    for prompt, slots in by_part.values():
+        names = list(slots)
+        record = Record(prompt, [Slot(slots[name][0], "") for name in names])
+        for k, name in enumerate(names):
+            for question in slots[name]:
+                assert record.asked_for(question) == [k], question
+                count += 1
     assert count > 400
 
 
 @pytest.mark.parametrize(
-    ("question", "slot", "expected"),
+    ("question", "slots"),
     [
-        ("What radius does the boss of step 2 have?", RADIUS, True),
-        ("How large is the diameter of the boss in step 2?", RADIUS, True),
-        ("What is the radius of the boss?", RADIUS, False),  # two steps have one
-        ("What is the radius of the boss of step 3?", RADIUS, False),
-        ("What is the height of the boss of step 2?", RADIUS, False),
-        ("Where is the slot: the x coordinate of its centre?", PLACE, True),
-        ("Where is the slot: the y coordinate of its centre?", PLACE, False),
-        ("What is the x position in step 4?", PLACE, True),
-        ("What is the width in step 1?", WIDTH, True),
-        ("Is the normal right?", WIDTH, False),
+        ("What radius does the boss of step 2 have?", [RADIUS]),
+        ("How large is the diameter of the boss in step 2?", [RADIUS]),
+        ("What is the radius of the boss?", []),  # two steps have one
+        ("What is the radius of the first boss?", [RADIUS]),
+        ("What is the radius of the boss of step 3?", []),
+        ("What is the height of the boss of step 2?", []),
+        ("What is the radius of the slot in step 2?", []),  # step 2 has none
+        ("Where is the slot: the x coordinate of its centre?", [PLACE]),
+        ("Where is the slot: the y coordinate of its centre?", []),
+        ("How wide is the plate along x?", [WIDTH]),
+        ("How thick is the plate?", [EXTENT]),
+        ("Is the normal right?", []),
     ],
 )
-def test_a_question_names_parameter_and_feature(question, slot, expected):
-    assert asks_for(question, slot, PROMPT) is expected
+def test_a_question_names_parameter_and_feature(question, slots):
+    assert RECORD.asked_for(question) == slots
 
 
 def test_two_questions_on_one_point_count_once():
+    record = Record(PROMPT, SLOTS[:2])
     asked = [
-        "What is the radius of step 2?",
-        "What is the diameter of step 2?",
-        "What colour is it?",
+        "What is the radius of the boss of step 2?",
+        "The diameter of the boss of step 2?",
+        "What colour?",
     ]
-    n = matched(asked, [RADIUS, WIDTH], PROMPT)
-    score = question_score(n, 3, 2)
+    n = sum(k is not None for k in record.matched(asked))
     # Upstream counts 2/3, 1 and 0.8 here.
-    assert (n, score.precision, score.recall) == (1, 1 / 3, 1 / 2)
-    assert score.f1 == pytest.approx(0.4)
+    assert (n, agreement(3, 2, n)) == (1, (1 / 3, 1 / 2, 0.4))
 
 
 def test_the_ends_of_the_scale():
-    assert question_score(0, 0, 0).f1 == 1.0
-    assert question_score(0, 1, 0).f1 == 0.0
-    assert question_score(0, 0, 2).f1 == 0.0
-    assert question_score(2, 2, 2).f1 == 1.0
-
-
-def test_one_question_can_stand_for_either_point_and_another_for_one_only():
-    # The first fits both; only if it takes the width can both be matched.
-    both = "What are the radius of step 2 and the width of step 1?"
-    assert matched([both, "And the radius in step 2?"], [RADIUS, WIDTH], PROMPT) == 2
+    assert agreement(0, 0, 0).f1 == 1.0
+    assert agreement(1, 0, 0).f1 == 0.0
+    assert agreement(0, 2, 0).f1 == 0.0
+    assert agreement(2, 2, 2).f1 == 1.0
 
 
 def test_a_user_answers_what_is_open_and_nothing_else():
-    told = ["The radius is 4 mm.", "The width is 40 mm."]
-    slots = [RADIUS, WIDTH]
-    assert answer("What is the radius of step 2?", slots, told, PROMPT) == "The radius is 4 mm."
-    assert answer("What is the height of step 2?", slots, told, PROMPT) == NOTHING
+    assert RECORD.answer("What is the radius of the boss of step 2?") == "The radius is 4 mm."
+    assert RECORD.answer("What is the height of the boss of step 2?") == NOTHING
 
 
 def test_silence_and_alarms_are_counted_apart():
-    clean = {"slots": [], "prompt": PROMPT}
-    unclear = {"slots": [{"slot_id": "2.radius", "step": 2, "feature": "boss", "parameter": "radius", "value": 4.0}],
-               "prompt": PROMPT}  # fmt: skip
+    clean = {"questions": [], "answers": [], "original": PROMPT}
+    unclear = {"questions": [SLOTS[0].name], "answers": [SLOTS[0].answer], "original": PROMPT}
     assert asked_of((), clean) == {
         "question_precision": 1.0, "question_recall": 1.0, "question_f1": 1.0, "detection": 1.0,
         "detection:clean": 1.0, "false_alarm:clean": 0.0,
@@ -103,6 +98,7 @@ def test_silence_and_alarms_are_counted_apart():
     silent = asked_of((), unclear)
     assert (silent["detection:unclear"], silent["question_f1"]) == (0.0, 0.0)
     assert "false_alarm:clean" not in silent
+    assert asked_of((SLOTS[0].name,), unclear)["question_f1"] == 1.0
     assert asked_of(None, unclear) == {}
 
 

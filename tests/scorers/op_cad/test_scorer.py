@@ -117,7 +117,7 @@ def test_each_way_to_fail_has_its_class(scorer, code, reason, status):
         "correct": 0.0,
         "valid": 0.0,
         "iou_world": 0.0,
-        "cd_full": 1.0,
+        "closeness": 0.0,
         "region_iou": 0.0,
     }
     assert score.facts["class"] == reason
@@ -166,7 +166,7 @@ def test_a_first_step_is_compared_as_a_whole(scorer):
     large = f"{HEAD}shape = cq.Workplane('XY').box(120, 90, 30)\nresult = shape"
     score = says(scorer, sample, large)
     assert score.metrics["size_ratio:valid"] == pytest.approx(3.0, rel=1e-9)
-    assert score.metrics["cd_full"] < 2e-3
+    assert score.metrics["closeness"] > 1 - 2e-3
     assert score.metrics["iou_world"] == pytest.approx(1 / 27, rel=1e-6)
 
 
@@ -194,7 +194,7 @@ def test_what_is_invalid_counts_in_the_means_of_all_and_in_none_of_the_valid():
     assert metrics_of(None, about) == {
         "valid": 0.0,
         "iou_world": 0.0,
-        "cd_full": 1.0,
+        "closeness": 0.0,
         "region_iou": 0.0,
     }
     assert not any(":" in name for name in metrics_of(None, about))

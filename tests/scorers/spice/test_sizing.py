@@ -45,7 +45,7 @@ def test_a_design_that_meets_all_is_one(scorer):
     score = says(scorer, item(), CIRCUIT.middle)
     assert (score.value, score.status, score.reason) == (1.0, "scored", None)
     expected = objective(read_specs(SPECS), {"dc_gain_db": 41.619, "power_dc": 69.933})
-    assert score.metrics["best_j"] == pytest.approx(expected, abs=1e-4)
+    assert score.metrics["best_j:design"] == pytest.approx(expected, abs=1e-4)
     assert score.metrics["fom:valid"] == pytest.approx(41.619 / 41 / (69.933 / 71), rel=1e-4)
     assert score.facts["designs"][0]["metrics"]["ugbw"] == pytest.approx(85.01, rel=1e-3)
     assert [picture.name for picture in score.pictures] == ["Best design"]
@@ -96,12 +96,18 @@ def test_a_budget_counts_every_design_and_no_more(scorer):
     tried = [low, {"W": 1}, CIRCUIT.middle, {**CIRCUIT.middle, "W_load_base": 2.52}]
     specs = "ugbw > 80 AND power_dc < 71"
     score = says(scorer, item(budget=10, specs=specs), {"designs": tried})
-    assert (score.value, score.metrics["first_hit:design"], score.metrics["evaluations"]) == (
+    assert (
+        score.value,
+        score.metrics["first_hit:design"],
+        score.metrics["evaluations:design"],
+    ) == (
         1.0,
         3,
         4,
     )
-    assert score.metrics["gain_over_random"] == pytest.approx(score.metrics["best_j"] - 0.01)
+    assert score.metrics["gain_over_random:design"] == pytest.approx(
+        score.metrics["best_j:design"] - 0.01
+    )
     assert [picture.name for picture in score.pictures] == ["Convergence", "Designs", "Best design"]
     best = [row["best"] for row in json.loads(score.pictures[0].data)["data"]["values"]]
     assert best == sorted(best)

@@ -197,5 +197,5 @@ def test_autosizer_with_a_scripted_model_solves_a_real_circuit(tmp_path, capsys)
     assert code == 0
     (row,) = json.loads(capsys.readouterr().out)["runs"]
     # All six designs of the space, and no more.
-    assert row["metrics"]["evaluations"]["value"] == 6
+    assert row["metrics"]["evaluations:design"]["value"] == 6
     assert row["metrics"]["success"]["value"] == 1.0

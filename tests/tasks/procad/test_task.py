@@ -8,6 +8,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.errors import UsageError
+from harness.core.resources import data
 from harness.core.task import TaskRequest, make_task
 from harness.core.types import Output
 
@@ -106,9 +107,46 @@ def test_a_wrong_value_builds_another_part():
         assert wrong != sample.target[0]
         score = scorer(sample, Output(text=wrong))
         assert (score.value, score.metrics["valid"]) == (0.0, 1.0)
-        assert score.metrics["cd_halved"] == pytest.approx(score.metrics["cd"] / 2)
         assert scorer(sample, Output(text="r = (")).reason == "syntax"
         assert scorer(sample, Output(text="")).reason == "no_answer"
+    finally:
+        scorer.close()
+
+
+def test_every_open_size_is_large_enough_to_tell_parts_apart():
+    # An item built from its wrong values differs by at least its smallest slot; the limit lies far below.
+    rows = [json.loads(line) for line in (data("op_cad") / "procad.jsonl").read_text().splitlines()]
+    limits = {sample.item_id: sample.metadata["limit"] for sample in task().samples}
+    for row in rows:
+        for slot in row["slots"]:
+            assert limits[row["uid"]] <= slot["symdiff"] / 20 * (1 + 1e-9)
+
+
+def test_a_small_open_size_built_wrong_is_wrong():
+    if why := missing_engine():
+        pytest.skip(why)
+    made = task()
+    rows = [json.loads(line) for line in (data("op_cad") / "procad.jsonl").read_text().splitlines()]
+    row = min((r for r in rows if r["k"] == 1), key=lambda r: r["slots"][0]["symdiff"])
+    slot = row["slots"][0]
+    code = row["ground_truth_code"]
+    right, wrong = (f"{slot[name]:g}" for name in ("value", "other_value"))
+    assert f"({right})" in code, "its size stands alone in a call"
+    sample = next(s for s in made.samples if s.item_id == row["uid"])
+    scorer = procad()
+    try:
+        assert scorer(sample, Output(text=code.replace(f"({right})", f"({wrong})"))).value == 0.0
+        # In the arm without questions an object is no program.
+        direct = next(s for s in task(arm="direct").samples if s.item_id == row["uid"])
+        forged = json.dumps({"questions": row["questions_to_ask"], "code": code})
+        assert "question_f1" not in scorer(direct, Output(text=forged)).metrics
+        told = json.dumps({"questions": row["questions_to_ask"], "code": code})
+        score = scorer(sample, Output(text=told))
+        assert (score.value, score.metrics["question_f1"]) == (1.0, 1.0)
+        none = scorer(
+            sample, Output(text=json.dumps({"questions": row["questions_to_ask"], "code": ""}))
+        )
+        assert (none.reason, none.metrics["question_f1"]) == ("no_answer", 1.0)
     finally:
         scorer.close()
 
