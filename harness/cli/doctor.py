@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import importlib
 import os
 import platform
@@ -135,7 +136,21 @@ def engines() -> list[Check]:
     """Look at the interpreter, the database and the programs that judge a model's work."""
     found = [Check(name="python", version=platform.python_version(), ok=True)]
     found.append(package("duckdb", "pip install bridge-harness"))
-    return found + [program(*row) for row in PROGRAMS]
+    return [
+        *found,
+        *(program(*row) for row in PROGRAMS),
+        library("GL", "libgl1", "CAD programs (Op-CAD)"),
+    ]
+
+
+def library(name: str, debian: str, use: str) -> Check:
+    """Look for one of the system's libraries."""
+    if ctypes.util.find_library(name) is None:
+        return Check(
+            name=f"lib{name}", ok=False, install=f"sudo apt-get install {debian}",
+            why=f"not installed; for {use}",
+        )  # fmt: skip
+    return Check(name=f"lib{name}", ok=True, why=use)
 
 
 def program(name: str, args: Sequence[str], debian: str, use: str = "") -> Check:

@@ -49,7 +49,7 @@ def test_the_report_is_strict_json_with_the_keys_of_the_contract(tmp_path, capsy
     assert isinstance(report["isolation"]["missing"], list)
     assert report["isolation"]["why"]
     engines = {engine["name"]: engine for engine in report["engines"]}
-    assert set(engines) == {"python", "duckdb", "klayout", "ngspice", "bwrap", "espeak-ng"}
+    assert set(engines) == {"python", "duckdb", "klayout", "ngspice", "bwrap", "espeak-ng", "libGL"}
     for engine in engines.values():
         assert set(engine) >= {"name", "version", "ok", "install"}
         assert engine["ok"] or engine["install"].startswith("sudo apt-get install ")
