@@ -18,14 +18,14 @@ import msgspec
 
 from harness.core.types import Picture
 from harness.sandbox import LIMITS, ForkPool, Isolation, JobResult, reach
-from scorers.op_cad.pictured import pictures
+from scorers.op_cad.drawn import pictures
 from scorers.op_cad.results import Built, Fault, FaultClass, Measured
 
 KIT = Path(__file__).parent / "kit"
 PACKAGES = ("cadquery", "trimesh", "manifold3d")
 INSTALL = "pip install 'bridge-harness[cad]' (and the system's libGL: apt-get install libgl1)"
 _PRELOAD = (
-    "op_cad_kit.program", "op_cad_kit.measure", "op_cad_kit.shown", "trimesh", "manifold3d",
+    "op_cad_kit.program", "op_cad_kit.measure", "op_cad_kit.drawing", "trimesh", "manifold3d",
 )  # fmt: skip
 _ENDED: dict[str, FaultClass] = {
     "timeout": "timeout", "memory": "memory", "crash": "crash", "output_limit": "crash",
@@ -176,7 +176,7 @@ class CadEngine:
     def pictures(self, predicted: str | None, true: str) -> tuple[Picture, ...]:
         """Draw a prediction, the truth and their difference; nothing where the kernel fails at it."""
         args = {"predicted": predicted, "true": true}
-        result = self._run("measure", "op_cad_kit.shown.drawn(**args)", args)
+        result = self._run("measure", "op_cad_kit.drawing.drawn(**args)", args)
         return pictures(result.value) if result.status == "ok" else ()
 
     def state(self, brep: str | None, what: str) -> Any:
@@ -189,7 +189,7 @@ class CadEngine:
         what : {"image", "cloud", "step"}
             Nine views as PNG (base64), points on the surface, STEP text.
         """
-        result = self._run("measure", f"op_cad_kit.shown.{what}(**args)", {"brep": brep})
+        result = self._run("measure", f"op_cad_kit.drawing.{what}(**args)", {"brep": brep})
         if result.status != "ok":
             raise RuntimeError(f"a state cannot be shown: {result.error or result.reason}")
         return result.value
@@ -251,7 +251,7 @@ class CadEngine:
         made = ForkPool(
             _PRELOAD,
             self._limits,
-            setup="import op_cad_kit.program, op_cad_kit.measure, op_cad_kit.shown",
+            setup="import op_cad_kit.program, op_cad_kit.measure, op_cad_kit.drawing",
             files={f"op_cad_kit/{file.name}": file for file in sorted(KIT.glob("*.py"))},
             level=self.isolation,
         )

@@ -140,9 +140,7 @@ def test_what_is_wrong_is_drawn():
         pytest.skip(why)
     made = op_cad()
     try:
-        assert [p.name for p in says(made, FILLET, "result = result_0").pictures][
-            -1
-        ] == "In three dimensions"
+        assert [p.name for p in says(made, FILLET, "result = result_0").pictures][-1] == "3-D"
         assert says(made, FILLET, f"result = {VERTICAL}.fillet(2)").pictures == ()
     finally:
         made.close()
