@@ -45,9 +45,7 @@ Circuit: {{ metadata.title }}{% if metadata.wish %}
 
 Netlist as it is simulated, 1.8 V supply unless it says otherwise; nch and pch are transistors (drain gate \
 source bulk, w and l in um, m side by side), braces hold variables:
-{{ metadata.netlist }}
-
-Bench: {{ metadata.words }}
+{{ input }}
 
 Variables, each with the values that it may take (W and L in um, R in ohm, C in pF):
 {% for name, grid in metadata.variables.items() %}{{ name }}: {{ grid | join(", ") }}
@@ -56,24 +54,27 @@ Specifications, all to be met:
 {% for spec in metadata.specs %}{{ spec[0] }} {{ spec[1] }} {{ spec[2] }}{% if metadata.units[spec[0]] %} \
 {{ metadata.units[spec[0]] }}{% endif %}
 {% endfor %}
-{{ input }}"""
+{{ metadata.form }}"""
+WITHHELD = "(netlist and bench are withheld)"
 ONE = 'Reply with one JSON object: a value for every variable, {"NAME": number}.'
 
 
 def to_sample(problem: Problem, tech: str, budget: int, *, no_data: bool = False) -> Sample:
     """Make the item that is asked; with `no_data` netlist and bench are withheld."""
     circuit = problem.circuit
+    netlist = readable_netlist(circuit)
     specs = [[spec.metric, spec.op, spec.target] for spec in problem.specs]
     return Sample(
         item_id=f"{circuit.name}/{tech}/{problem.level}",
-        input=ONE if budget == 1 else f"You have {budget} simulations in all.",
+        input=WITHHELD if no_data else f"{netlist}\n\nBench: {circuit.words}",
         target=(json.dumps(problem.gold),) if problem.gold else (),
         category=circuit.kind,
         cluster_id=circuit.name,
         metadata={
             "circuit": circuit.name, "title": circuit.title, "technology": tech, "level": problem.level,
-            "netlist": "(withheld)" if no_data else readable_netlist(circuit),
-            "words": "(withheld)" if no_data else circuit.words, "wish": problem.wish,
+            "netlist": "" if no_data else netlist, "words": "" if no_data else circuit.words,
+            "form": ONE if budget == 1 else f"You have {budget} simulations in all.",
+            "wish": problem.wish,
             "variables": {name: list(grid) for name, grid in circuit.variables.items()},
             "specs": specs, "units": {metric.name: metric.unit for metric in circuit.metrics},
             "budget": budget, "random_rate": problem.rate, "random_j": problem.random_j,

@@ -12,7 +12,7 @@ from harness.core.resources import data_folder
 from scorers.op_cad.engine import CadEngine, engine_version, missing_engine
 from tasks.op_cad.loader import Step
 
-VERSION = "1"
+VERSION = "2"
 MOST_STEP = 60_000
 """Characters of STEP text that are shown; beyond it the item is unavailable with this input."""
 

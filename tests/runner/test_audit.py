@@ -19,7 +19,11 @@ from harness.runner.audit_subject import Subject, tail
 from harness.runner.config import make_config
 from harness.runner.lifecycle import start
 
-OWN = [row["name"] for row in registry.listing("tasks") if row["state"] == "ready"]
+# An audit of the CAD tasks builds thousands of solids; that gold is right there is held by tests/tasks/op_cad and procad.
+OWN = [
+    row["name"] for row in registry.listing("tasks")
+    if row["state"] == "ready" and not row["name"].startswith(("op_cad", "procad"))
+]  # fmt: skip
 NAMES = [check.__name__ for check in CHECKS] + ["no_data_scores", "shortcuts", "solved"]
 WORDS = (
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty",
@@ -125,8 +129,10 @@ def balanced(n):
 # --- sound ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", OWN)
 def test_our_own_tasks_are_sound(name):
-    # A start of KLayout a deck would take minutes; the interpreter says the same of own items.
-    found = audit(name, args={"engine": "regions"} if name.startswith("rule2drc") else {})
+    # A start of KLayout a deck would take minutes; the interpreter says the same of own items. All circuits can be
+    # simulated with the models that need no download.
+    given = {"rule2drc": {"engine": "regions"}, "ams_sizing": {"tech": "demo"}}
+    found = audit(name, args=given.get(name.partition("/")[0], {}))
     failed = [(c.name, c.why) for c in found.checks if c.verdict == "fail"]
     assert failed == []
     assert all(c.why and "\n" not in c.why for c in found.checks)
